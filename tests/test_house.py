@@ -25,19 +25,20 @@ FILE_LINES_MAX = 700
 
 # A room of the house is a folder of the package, or a module directly in it. Arrows point downwards only.
 PURE = {"errors", "clock", "alive", "platforms", "limits", "lifecycle", "leasing", "paths", "untrusted", "wire"}
-GROUND = PURE | {"db", "config", "repository", "op", "events", "lapse"}
+GROUND = PURE | {"beats", "repository", "config", "db", "op", "arguments", "lapse"}
 NOUNS = {"work", "crew", "guard"}
 INSIDE = GROUND | NOUNS | {"catalog", "room"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "clearway": set(),
     **dict.fromkeys(PURE, PURE),
-    "db": PURE,
-    "config": PURE | {"repository"},
+    "beats": PURE,
     "repository": PURE,
-    "op": PURE | {"db", "config"},
-    "events": PURE | {"db", "config"},
-    "lapse": PURE | {"db", "config", "events"},
+    "config": PURE | {"repository"},
+    "db": PURE | {"beats", "config"},
+    "op": PURE,
+    "arguments": PURE | {"op"},
+    "lapse": PURE | {"db"},
     "work": GROUND,
     "crew": GROUND,
     "guard": GROUND | {"crew"},
@@ -72,7 +73,7 @@ READS_THE_ENVIRONMENT = {"config.py"}
 MAY_PASS_THE_ENVIRONMENT_ON = ("setup/", "surfaces/", "worker/")
 
 # What a hook loads is paid on every tool call of every agent.
-LIGHT_ROOMS = GROUND | {"room", "crew", "guard"}
+LIGHT_ROOMS = GROUND - {"arguments"} | {"room", "crew", "guard"}
 LIGHT_FILES = ("surfaces/hooks.py", "surfaces/clients/")
 HEAVY_FILES = ("db/postgres.py",)
 HEAVY = {
@@ -266,7 +267,7 @@ BREAKS: list[tuple[Rule, str, str]] = [
     (imports_point_downwards, "crew/agents.py", "import clearway.work.issues"),
     (imports_point_downwards, "crew/agents.py", "from clearway import room"),
     (imports_point_downwards, "leasing.py", "def later():\n    from clearway.db import Row"),
-    (imports_point_downwards, "db/sqlite.py", "from clearway.events import tell"),
+    (imports_point_downwards, "db/sqlite.py", "from clearway.lapse import lapse"),
     (imports_point_downwards, "guard/verdict.py", "from clearway.surfaces.clients import claude"),
     (imports_point_downwards, "setup/doctor.py", "from clearway.surfaces import cli"),
     (imports_point_downwards, "crew/agents.py", "import importlib\nimportlib.import_module('clearway.surfaces.cli')"),

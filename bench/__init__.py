@@ -1,0 +1,1 @@
+"""The figures we hold ourselves to, each measured beside a reference on the same machine: `make bench`."""
