@@ -28,10 +28,6 @@ class Ended:
     errors: bytes
 
 
-def anything(ended: Ended) -> bool:
-    return True
-
-
 def succeeds(ended: Ended) -> bool:
     return ended.status == 0
 

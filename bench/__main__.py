@@ -1,0 +1,63 @@
+"""`python -m bench [GROUP...] [--rounds N]`: measure, and print one table."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+from bench import claims, commands, hooks
+from bench.figures import Figure, table
+from bench.spawn import ROUNDS_MIN
+
+GROUPS: dict[str, Callable[[int], list[Figure]]] = {
+    "hooks": hooks.figures,
+    "commands": commands.figures,
+    "claims": claims.figures,
+}
+FSYNCS = 50
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    asked.add_argument("groups", nargs="*", metavar="GROUP", help=f"one of {', '.join(GROUPS)}; all without")
+    asked.add_argument("--rounds", type=int, default=ROUNDS_MIN, help="runs of each case (default: %(default)s)")
+    chosen = asked.parse_args()
+    unknown = [group for group in chosen.groups if group not in GROUPS]
+    if unknown:
+        asked.error(f"unknown group {', '.join(unknown)}; there are {', '.join(GROUPS)}")
+    print(machine(), file=sys.stderr)
+    figures: list[Figure] = []
+    for group in chosen.groups or GROUPS:
+        print(f"measuring {group} ...", file=sys.stderr, flush=True)
+        figures += GROUPS[group](chosen.rounds)
+    print(table(figures))
+
+
+def machine() -> str:
+    """On what the figures were measured; the durable ones are bounded by what one fsync costs here."""
+    load = os.getloadavg()[0]
+    return (
+        f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores, "
+        f"load {load:.1f}, one fsync {fsync_ms():.2f} ms"
+    )
+
+
+def fsync_ms() -> float:
+    times: list[float] = []
+    with tempfile.TemporaryFile(buffering=0) as file:
+        for _ in range(FSYNCS):
+            file.write(b"x" * 4_096)
+            start = time.perf_counter()
+            os.fsync(file.fileno())
+            times.append((time.perf_counter() - start) * 1_000)
+    return statistics.median(times)
+
+
+if __name__ == "__main__":
+    main()
