@@ -7,7 +7,10 @@ it, so that a rule cannot fall silent unnoticed. Style that the linter can check
 from __future__ import annotations
 
 import ast
+import json
+import os
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
@@ -15,6 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import apsw
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -366,6 +370,82 @@ def test_an_unused_a_misspelt_and_a_missing_statement_are_noticed() -> None:
         "work/issues.sql: nobody uses forgotten",
         "there is no crew/agents.sql",
     ]
+
+
+# What a hook loads, in a bare interpreter.
+
+HOOK_MAY_LOAD = {
+    "__future__", "_collections", "_collections_abc", "_json", "_operator", "_stat", "abc", "apsw", "collections",
+    "collections.abc", "errno", "fcntl", "genericpath", "itertools", "keyword", "operator", "os", "os.path", "posixpath",
+    "reprlib", "select", "signal", "stat",
+}  # fmt: skip
+HOOK_MAY_NOT_LOAD_OF_OURS = ("clearway.arguments", "clearway.catalog", "clearway.db.postgres", "clearway.setup")
+
+# Stands in for the last thing a hook does, and writes down what was loaded by then.
+PROBE = """
+import sys
+bare = set(sys.modules)
+import os
+def end(status):
+    out = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.write(out, "\\n".join(sorted(set(sys.modules) - bare)).encode())
+    leave(status)
+import posix
+leave = posix._exit
+os._exit = posix._exit = end
+sys.path += FOLDERS
+"""
+BEFORE_EDIT = {"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": {"file_path": "app.py"}}
+BEFORE_SHELL = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "echo x > app.py"}}
+AFTER_EDIT = {"hook_event_name": "PostToolUse", "tool_name": "Edit", "tool_input": {"file_path": "app.py"}}
+AT_PROMPT = {"hook_event_name": "UserPromptSubmit", "prompt": "Go on."}
+AT_START = {"hook_event_name": "SessionStart", "source": "startup"}
+AT_STOP = {"hook_event_name": "Stop"}
+
+
+def _loaded(code: str, folder: Path, event: dict[str, object] | None = None) -> set[str]:
+    """The modules that `code` loads in an interpreter that has loaded nothing, when it is given a hook's event."""
+    folders = [str(PACKAGE.parent), str(Path(apsw.__file__ or "").parent.parent)]
+    names = folder / "loaded"
+    names.unlink(missing_ok=True)
+    text = f"FOLDERS = {folders!r}\n{PROBE}\n{code}\nend(0)\n"
+    given = {"session_id": "probe", "cwd": str(folder), **(event or {})}
+    ran = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", text, str(names)],
+        input=json.dumps(given).encode(),
+        env={"HOME": str(folder), "CLEARWAY_HOME": str(folder / "state"), "PATH": os.environ.get("PATH", "")},
+        capture_output=True,
+        timeout=60,
+    )
+    assert ran.returncode == 0, ran.stderr.decode()
+    assert names.exists(), ran.stderr.decode()
+    return set(names.read_text().split())
+
+
+def _too_much(loaded: set[str]) -> list[str]:
+    return sorted(
+        name
+        for name in loaded - HOOK_MAY_LOAD
+        if name.partition(".")[0] != "clearway" or name.startswith(HOOK_MAY_NOT_LOAD_OF_OURS)
+    )
+
+
+@pytest.mark.skipif(not (PACKAGE / "surfaces" / "hooks.py").exists(), reason="there is no hook yet")
+@pytest.mark.parametrize("event", [BEFORE_EDIT, BEFORE_SHELL, AFTER_EDIT, AT_PROMPT, AT_STOP, AT_START])
+@pytest.mark.parametrize("client", ["claude", "codex", "generic"])
+def test_a_hook_loads_only_what_is_on_the_list(client: str, event: dict[str, object], tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    subprocess.run(["git", "init", "--quiet", str(repository)], check=True)
+    code = f"from clearway.surfaces import hooks\nhooks.main({client!r})"
+    loaded = _loaded(code, repository, event | {"cwd": str(repository)})
+    assert "clearway.room" in loaded or event is AT_STOP, "the event did not reach the room"
+    assert not _too_much(loaded)
+
+
+def test_a_module_that_is_not_on_the_list_is_noticed(tmp_path: Path) -> None:
+    assert "json" in _too_much(_loaded("import json", tmp_path))
+    assert "clearway.arguments" in _too_much({"clearway.arguments", "clearway.room"})
+    assert not _too_much(_loaded("import apsw, clearway.paths", tmp_path))
 
 
 # The frame.
