@@ -376,8 +376,8 @@ def test_an_unused_a_misspelt_and_a_missing_statement_are_noticed() -> None:
 
 HOOK_MAY_LOAD = {
     "__future__", "_collections", "_collections_abc", "_json", "_operator", "_stat", "abc", "apsw", "collections",
-    "collections.abc", "errno", "fcntl", "genericpath", "itertools", "keyword", "operator", "os", "os.path", "posixpath",
-    "reprlib", "select", "signal", "stat",
+    "collections.abc", "errno", "fcntl", "genericpath", "itertools", "keyword", "operator", "os", "os.path",
+    "posixpath", "reprlib", "select", "signal", "stat",
 }  # fmt: skip
 HOOK_MAY_NOT_LOAD_OF_OURS = ("clearway.arguments", "clearway.catalog", "clearway.db.postgres", "clearway.setup")
 
