@@ -183,7 +183,7 @@ class Run:
         finally:
             if self.model.failure:
                 raise AssertionError(f"the script failed\n{self.story()}") from self.model.failure
-        self.model.__exit__(None, None, None)
+        self.model.end()
         return Outcome(status, self._read("stdout"), self._read("stderr"), self.model)
 
     def kill(self, *, reap: bool = True) -> None:
@@ -198,14 +198,14 @@ class Run:
             os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
 
     def close(self) -> None:
-        """End the client and its process group, if they are still there, and its model."""
+        """End the client with its process group, if it is still there, and its model."""
         if self.process.returncode is None:
             try:
                 os.killpg(self.process.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
             self.process.wait(10)
-            self.model.__exit__(None, None, None)
+        self.model.end()
 
     def story(self) -> str:
         """What happened so far, for a failed test: the ends of the outputs and what the model was shown."""
@@ -236,7 +236,7 @@ class Client:
 
         asks_first: the script asks the product's server at once, so the client is to wait until that is up.
         """
-        model = ScriptedModel(script).__enter__()
+        model = ScriptedModel(script).begin()
         return Run(self.desk, model, [*self._command(model, asks_first), PROMPT], self._environment(model))
 
     def play(self, script: Script, *, asks_first: bool = False) -> Outcome:

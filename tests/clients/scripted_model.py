@@ -128,7 +128,7 @@ def each(steps: Sequence[Step]) -> Generator[Step, Shown, list[Shown]]:
 
 
 class ScriptedModel:
-    """The server, for as long as the `with` block lasts; each has a port of its own, so several can run at once.
+    """The server, from `begin` to `end` or for a `with` block; each has a port of its own, so several can run at once.
 
     script: what the model of the main conversation does.
     beside: scripts of sub-agents, each by a marker that stands in the sub-agent's first messages and nowhere in the
@@ -146,13 +146,21 @@ class ScriptedModel:
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 
     def __enter__(self) -> ScriptedModel:
+        return self.begin()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.end()
+
+    def begin(self) -> ScriptedModel:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+    def end(self) -> None:
+        """Stop answering; what was recorded stays. A second end does nothing."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._server.server_close()
+            self._thread.join()
 
     @property
     def address(self) -> str:
