@@ -41,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config": PURE | {"repository"},
     "db": PURE | {"beats", "config"},
     "op": PURE,
-    "arguments": PURE | {"op"},
+    "arguments": PURE | {"repository", "config", "op"},
     "lapse": PURE | {"db"},
     "work": GROUND,
     "crew": GROUND,
