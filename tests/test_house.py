@@ -31,14 +31,14 @@ FILE_LINES_MAX = 700
 PURE = {"errors", "clock", "alive", "platforms", "limits", "lifecycle", "leasing", "paths", "untrusted", "wire"}
 GROUND = PURE | {"beats", "repository", "config", "db", "op", "arguments", "lapse"}
 NOUNS = {"work", "crew", "guard"}
-INSIDE = GROUND | NOUNS | {"catalog", "room"}
+INSIDE = GROUND | NOUNS | {"catalog", "room", "rooms"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "clearway": set(),
     **dict.fromkeys(PURE, PURE),
     "beats": PURE,
-    "repository": PURE,
-    "config": PURE | {"repository"},
+    "config": PURE,
+    "repository": PURE | {"config"},
     "db": PURE | {"beats", "config"},
     "op": PURE,
     "arguments": PURE | {"repository", "config", "op"},
@@ -48,6 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "guard": GROUND | {"crew"},
     "catalog": GROUND | NOUNS,
     "room": GROUND | NOUNS | {"catalog"},
+    "rooms": GROUND | NOUNS | {"catalog", "room"},
     "setup": INSIDE | {"clearway"},
     "worker": INSIDE | {"clearway"},
     "surfaces": INSIDE | {"clearway", "setup", "worker"},
@@ -77,7 +78,7 @@ READS_THE_ENVIRONMENT = {"config.py"}
 MAY_PASS_THE_ENVIRONMENT_ON = ("setup/", "surfaces/", "worker/")
 
 # What a hook loads is paid on every tool call of every agent.
-LIGHT_ROOMS = GROUND - {"arguments"} | {"room", "crew", "guard"}
+LIGHT_ROOMS = GROUND - {"arguments"} | {"room", "rooms", "crew", "guard"}
 LIGHT_FILES = ("surfaces/hooks.py", "surfaces/clients/")
 HEAVY_FILES = ("db/postgres.py",)
 HEAVY = {
