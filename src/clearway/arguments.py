@@ -1,0 +1,432 @@
+"""What an argument may be: kinds with their bounds, the checks of the door, and the JSON Schema of an operation.
+
+A noun annotates its operations with the names at the end of this module. From the signature follow the check of every
+call, the schema that a model reads, and the options of the command line. Modules that a hook loads import this one for
+type checking only; it is loaded when a surface asks.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import types
+import typing
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypedDict, get_args, get_origin
+
+from clearway import limits, lifecycle, repository
+from clearway.clock import Clock
+from clearway.config import Caller
+from clearway.errors import Refusal
+from clearway.op import Operation
+
+if typing.TYPE_CHECKING:
+    from clearway.repository import Place
+else:
+    Place = Any
+
+_TOO_MUCH = frozenset({"MAX_RUNES", "MAX_ITEMS", "MAX_BYTES"})
+
+
+class Problem(Exception):
+    """One thing wrong with one field."""
+
+    def __init__(self, field: str, code: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+        self.code = code
+        self.message = message
+
+
+class Kind:
+    """What a value may be. `check` returns the value as the noun takes it; `schema` tells a model."""
+
+    def check(self, value: Any, field: str, where: Where) -> Any:
+        raise NotImplementedError
+
+    def schema(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+class Where:
+    """What checking a path needs to know of the caller: its folder, its home, and a clock for new checkout ids."""
+
+    def __init__(self, cwd: str, home: str, clock: Clock) -> None:
+        self.cwd = cwd
+        self.home = home
+        self.clock = clock
+
+
+class Text(Kind):
+    """Text of at most `chars` code points. blank: may it be empty or only white space."""
+
+    def __init__(self, chars: int, *, blank: bool = False) -> None:
+        self.chars = chars
+        self.blank = blank
+
+    def check(self, value: Any, field: str, where: Where) -> str:
+        if not isinstance(value, str):
+            raise Problem(field, "INVALID_VALUE", "must be a text")
+        if "\0" in value:
+            raise Problem(field, "NUL_NOT_ALLOWED", "must not contain NUL")
+        if any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise Problem(field, "INVALID_UTF8", "must be valid Unicode")
+        if not self.blank and not value.strip():
+            raise Problem(field, "REQUIRED", "must not be blank")
+        if len(value) > self.chars:
+            raise Problem(field, "MAX_RUNES", f"must have at most {self.chars} characters")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string"}
+
+
+class Whole(Kind):
+    """A whole number within bounds."""
+
+    def __init__(self, low: int, high: int) -> None:
+        self.low = low
+        self.high = high
+
+    def check(self, value: Any, field: str, where: Where) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            if not (isinstance(value, float) and value.is_integer()):
+                raise Problem(field, "INVALID_VALUE", "must be a whole number")
+        if not self.low <= value <= self.high:
+            raise Problem(field, "OUT_OF_RANGE", f"must be from {self.low} to {self.high}")
+        return int(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "integer"}
+
+
+class Flag(Kind):
+    def check(self, value: Any, field: str, where: Where) -> bool:
+        if not isinstance(value, bool):
+            raise Problem(field, "INVALID_VALUE", "must be true or false")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "boolean"}
+
+
+class Choice(Kind):
+    """One of a few words."""
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        self.words = words
+
+    def check(self, value: Any, field: str, where: Where) -> str:
+        if value not in self.words:
+            raise Problem(field, "INVALID_ENUM", "must be one of " + ", ".join(self.words))
+        return str(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"enum": list(self.words)}
+
+
+class Many(Kind):
+    """A list of at most `most` values of one kind. unique: repeating one is an error."""
+
+    def __init__(self, kind: Kind, most: int, *, least: int = 0, unique: bool = False) -> None:
+        self.kind = kind
+        self.most = most
+        self.least = least
+        self.unique = unique
+
+    def check(self, value: Any, field: str, where: Where) -> list[Any]:
+        if not isinstance(value, list):
+            raise Problem(field, "INVALID_VALUE", "must be a list")
+        items = typing.cast("list[Any]", value)
+        if len(items) > self.most:
+            raise Problem(field, "MAX_ITEMS", f"must have at most {self.most} items")
+        if len(items) < self.least:
+            raise Problem(field, "REQUIRED", f"must have at least {self.least} item")
+        found = [self.kind.check(item, f"{field}[{place}]", where) for place, item in enumerate(items)]
+        if self.unique and len({str(item).lower() for item in found}) < len(found):
+            raise Problem(field, "DUPLICATE", "must not repeat a value")
+        return found
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": self.kind.schema()}
+
+
+class Record(Kind):
+    """An object with the fields of a TypedDict."""
+
+    def __init__(self, shape: Any) -> None:
+        hints = typing.get_type_hints(shape, include_extras=True)
+        self.fields = {name: _kind(hint) for name, hint in hints.items()}
+        # Not __required_keys__: annotations are strings here, in which it does not see NotRequired.
+        self.required = frozenset(name for name, hint in hints.items() if get_origin(hint) is not typing.NotRequired)
+
+    def check(self, value: Any, field: str, where: Where) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise Problem(field, "INVALID_VALUE", "must be an object")
+        given = typing.cast("dict[str, Any]", value)
+        for name in given:
+            if name not in self.fields:
+                raise Problem(f"{field}.{name}", "UNSUPPORTED", "is not a field of this object")
+        for name in sorted(self.required):
+            if given.get(name) is None:
+                raise Problem(f"{field}.{name}", "REQUIRED", "is required")
+        return {
+            name: self.fields[name].check(item, f"{field}.{name}", where)
+            for name, item in given.items()
+            if item is not None
+        }
+
+    def schema(self) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "properties": {name: kind.schema() for name, kind in self.fields.items()},
+            "required": sorted(self.required),
+            "additionalProperties": False,
+        }
+
+
+class ArtifactUri(Text):
+    """A reference: a repository-relative path, or an http(s) address without credentials."""
+
+    def check(self, value: Any, field: str, where: Where) -> str:
+        text = super().check(value, field, where)
+        if text.startswith(("http://", "https://")):
+            if "@" in text.split("/")[2]:
+                raise Problem(field, "INVALID_URL", "must not carry credentials")
+            return text
+        parts = text.split("/")
+        if text.startswith("/") or "\\" in text or ".." in parts or (len(text) > 1 and text[1] == ":"):
+            raise Problem(field, "INVALID_PATH", "must be a path inside the repository, without .. or a drive")
+        return text
+
+
+class PathText(Kind):
+    """A path, resolved in the caller's process to the place that a room knows."""
+
+    def check(self, value: Any, field: str, where: Where) -> Place:
+        if not isinstance(value, str):
+            raise Problem(field, "INVALID_VALUE", "must be a text")
+        return repository.locate(value, where.cwd, where.home, where.clock)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string"}
+
+
+class Parameter:
+    """One argument of one operation."""
+
+    def __init__(self, name: str, kind: Kind, *, required: bool, default: Any, about: str) -> None:
+        self.name = name
+        self.kind = kind
+        self.required = required
+        self.default = default
+        self.about = about
+
+
+KEY = Parameter("idempotency_key", Text(limits.KEY_CHARS_MAX), required=False, default=None, about="")
+_SIGNATURES: dict[str, list[Parameter]] = {}
+
+
+def parameters(operation: Operation) -> list[Parameter]:
+    """The arguments of an operation, in the order of its signature."""
+    known = _SIGNATURES.get(operation.name)
+    if known is None:
+        about = abouts(operation.function)
+        names = {**vars(sys.modules[__name__]), **vars(sys.modules[operation.function.__module__])}
+        signature = inspect.signature(operation.function)
+        known = [
+            _parameter(parameter, names, about.get(name, ""))
+            for name, parameter in signature.parameters.items()
+            if name != "tx"
+        ]
+        _SIGNATURES[operation.name] = known
+    return known
+
+
+def checked(
+    operation: Operation, arguments: Mapping[str, Any], caller: Caller, clock: Clock
+) -> tuple[dict[str, Any], str | None]:
+    """Check every argument; the values for the function and the idempotency key. `null` means not given.
+
+    `cwd` may come with any operation that takes a path; it stands for the caller's folder.
+    """
+    known = {parameter.name: parameter for parameter in parameters(operation)}
+    takes_paths = any(_is_path(parameter.kind) for parameter in known.values())
+    given = {name: value for name, value in arguments.items() if value is not None}
+    problems: list[Problem] = []
+    cwd = _cwd(given.pop("cwd", None), caller, problems) if takes_paths else caller.cwd
+    key = _check_key(operation, given, problems)
+    where = Where(cwd, os.path.expanduser("~"), clock)
+    values: dict[str, Any] = {}
+    for name in given:
+        if name not in known:
+            problems.append(Problem(name, "UNSUPPORTED", f"is not an argument of {operation.name}"))
+    for parameter in known.values():
+        if parameter.name in given:
+            try:
+                values[parameter.name] = parameter.kind.check(given[parameter.name], parameter.name, where)
+            except Problem as problem:
+                problems.append(problem)
+        elif parameter.required:
+            problems.append(Problem(parameter.name, "REQUIRED", "is required"))
+    if problems:
+        raise _refusal(operation, problems)
+    return values, key
+
+
+def schema(operation: Operation) -> dict[str, Any]:
+    """The JSON Schema of the arguments: closed, and described only where the name does not say it."""
+    listed = parameters(operation)
+    shown: dict[str, Any] = {parameter.name: _described(parameter) for parameter in listed}
+    if operation.keyed:
+        shown[KEY.name] = KEY.kind.schema()
+    required = [parameter.name for parameter in listed if parameter.required]
+    return {
+        "type": "object",
+        "properties": shown,
+        **({"required": required} if required else {}),
+        "additionalProperties": False,
+    }
+
+
+def summary(operation: Operation) -> str:
+    """The first line of the docstring."""
+    return (inspect.getdoc(operation.function) or "").partition("\n")[0]
+
+
+def description(operation: Operation) -> str:
+    """What a model reads before it calls: the docstring without the lines about arguments, as one text."""
+    return " ".join(" ".join(block.split()) for block in _blocks(operation.function)[0])
+
+
+def abouts(function: Any) -> dict[str, str]:
+    """`name: meaning.` lines of a docstring."""
+    return _blocks(function)[1]
+
+
+def _blocks(function: Any) -> tuple[list[str], dict[str, str]]:
+    names = set(inspect.signature(function).parameters)
+    prose: list[str] = []
+    about: dict[str, str] = {}
+    for block in (inspect.getdoc(function) or "").split("\n\n"):
+        current = ""
+        for line in block.split("\n"):
+            name, colon, rest = line.partition(":")
+            if colon and name in names:
+                current = name
+                about[current] = rest.strip()
+            elif current:
+                about[current] += " " + line.strip()
+        if not current:
+            prose.append(block)
+    return prose, about
+
+
+def _parameter(parameter: inspect.Parameter, names: dict[str, Any], about: str) -> Parameter:
+    hint = eval(parameter.annotation, names) if isinstance(parameter.annotation, str) else parameter.annotation  # noqa: S307
+    required = parameter.default is inspect.Parameter.empty
+    return Parameter(
+        parameter.name, _kind(hint), required=required, default=None if required else parameter.default, about=about
+    )
+
+
+def _kind(hint: Any) -> Kind:
+    if get_origin(hint) in (typing.Union, types.UnionType):
+        (inner,) = [part for part in get_args(hint) if part is not type(None)]
+        return _kind(inner)
+    if get_origin(hint) in (typing.NotRequired, typing.Required):
+        return _kind(get_args(hint)[0])
+    if get_origin(hint) is Annotated:
+        return next(extra for extra in get_args(hint)[1:] if isinstance(extra, Kind))
+    raise TypeError(f"{hint} is not a kind of argument")
+
+
+def _is_path(kind: Kind) -> bool:
+    return isinstance(kind, PathText) or (isinstance(kind, Many) and _is_path(kind.kind))
+
+
+def _cwd(value: Any, caller: Caller, problems: list[Problem]) -> str:
+    if value is None:
+        return caller.cwd
+    if not isinstance(value, str) or not os.path.isabs(value):
+        problems.append(Problem("cwd", "INVALID_VALUE", "must be an absolute path"))
+        return caller.cwd
+    return value
+
+
+def _check_key(operation: Operation, given: dict[str, Any], problems: list[Problem]) -> str | None:
+    if not operation.keyed or KEY.name not in given:
+        return None
+    try:
+        return KEY.kind.check(given.pop(KEY.name), KEY.name, Where("", "", Clock()))
+    except Problem as problem:
+        problems.append(problem)
+        return None
+
+
+def _described(parameter: Parameter) -> dict[str, Any]:
+    shown = parameter.kind.schema()
+    return {**shown, "description": parameter.about} if parameter.about else shown
+
+
+def _refusal(operation: Operation, problems: list[Problem]) -> Refusal:
+    problems.sort(key=lambda problem: (problem.field, problem.code))
+    first = problems[0]
+    code = "LIMIT_EXCEEDED" if all(problem.code in _TOO_MUCH for problem in problems) else "INVALID_ARGUMENT"
+    more = f" ({len(problems) - 1} more in details)" if len(problems) > 1 else ""
+    return Refusal(
+        code,
+        f"{operation.name}: {first.field} {first.message}{more}.",
+        [{"field": problem.field, "code": problem.code, "message": problem.message} for problem in problems],
+    )
+
+
+# --- the words that signatures use --------------------------------------------------------------------------------
+
+IssueRef = Annotated[str, Text(limits.ID_CHARS_MAX)]
+AttemptRef = Annotated[str, Text(limits.ID_CHARS_MAX)]
+LeaseToken = Annotated[str, Text(limits.TOKEN_CHARS_MAX)]
+IssueType = Annotated[str, Choice(lifecycle.TYPES)]
+Status = Annotated[str, Choice(lifecycle.STATUSES)]
+Statuses = Annotated[list[str], Many(Choice(lifecycle.STATUSES), len(lifecycle.STATUSES), unique=True)]
+EffectiveStatuses = Annotated[list[str], Many(Choice((*lifecycle.STATUSES, "in_progress")), 7, unique=True)]
+Types = Annotated[list[str], Many(Choice(lifecycle.TYPES), len(lifecycle.TYPES), unique=True)]
+Priority = Annotated[str, Choice(lifecycle.PRIORITIES)]
+Priorities = Annotated[list[str], Many(Choice(lifecycle.PRIORITIES), len(lifecycle.PRIORITIES), unique=True)]
+Title = Annotated[str, Text(limits.TITLE_CHARS_MAX)]
+Description = Annotated[str, Text(limits.DESCRIPTION_CHARS_MAX, blank=True)]
+Criteria = Annotated[str, Text(limits.CRITERIA_CHARS_MAX, blank=True)]
+Reason = Annotated[str, Text(limits.REASON_CHARS_MAX)]
+Labels = Annotated[list[str], Many(Text(limits.LABEL_CHARS_MAX), limits.LABELS_PER_ISSUE_MAX, unique=True)]
+Yes = Annotated[bool, Flag()]
+Force = Annotated[bool, Flag()]
+Doing = Annotated[str, Text(limits.PURPOSE_CHARS_MAX)]
+LeaseSeconds = Annotated[int, Whole(limits.ISSUE_LEASE_SECONDS_MIN, limits.ISSUE_LEASE_SECONDS_MAX)]
+PathSeconds = Annotated[int, Whole(limits.PATH_LEASE_SECONDS_MIN, limits.PATH_LEASE_SECONDS_MAX)]
+ListLimit = Annotated[int, Whole(1, limits.LIST_MAX)]
+Cursor = Annotated[str, Text(limits.CURSOR_CHARS_MAX)]
+ContextBytes = Annotated[int, Whole(limits.CONTEXT_BYTES_MIN, limits.CONTEXT_BYTES_MAX)]
+NoteKind = Annotated[str, Choice(lifecycle.NOTE_KINDS)]
+NoteText = Annotated[str, Text(limits.NOTE_CHARS_MAX)]
+Summary = Annotated[str, Text(limits.SUMMARY_CHARS_MAX)]
+Steps = Annotated[list[str], Many(Text(limits.STEP_CHARS_MAX), limits.STEPS_MAX)]
+Outcome = Annotated[str, Choice(lifecycle.OUTCOMES)]
+TargetStatus = Annotated[str, Choice(lifecycle.WORK_TARGETS)]
+ReviewOutcome = Annotated[str, Choice(tuple(lifecycle.REVIEW_OUTCOMES))]
+FailureCode = Annotated[str, Choice(lifecycle.FAILURE_CODES)]
+InterruptionCode = Annotated[str, Choice(lifecycle.INTERRUPTION_CODES)]
+PathMode = Annotated[str, Choice(lifecycle.PATH_MODES)]
+Purpose = Annotated[str, Text(limits.PURPOSE_CHARS_MAX, blank=True)]
+Placed = Annotated[Place, PathText()]
+PlacedPaths = Annotated[list[Place], Many(PathText(), limits.PATHS_PER_CLAIM_MAX, least=1)]
+
+
+class ArtifactShape(TypedDict):
+    type: Annotated[str, Choice(lifecycle.ARTIFACT_TYPES)]
+    uri: Annotated[str, ArtifactUri(limits.ARTIFACT_URI_CHARS_MAX)]
+    title: typing.NotRequired[Annotated[str, Text(limits.ARTIFACT_TITLE_CHARS_MAX)]]
+
+
+Artifacts = Annotated[list[ArtifactShape], Many(Record(ArtifactShape), limits.ARTIFACTS_MAX)]
+ClaimKind = Literal["work", "review"]

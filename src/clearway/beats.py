@@ -1,0 +1,54 @@
+"""Signs of life that cost no database write: one empty file a session, its time set to room time.
+
+A hook runs on every tool call of every agent; a beat must not wake the disk or wait for a writer. Rooms on PostgreSQL
+keep beats in the session's row instead (room.py).
+"""
+
+from __future__ import annotations
+
+import os
+
+from clearway.limits import BEAT_EVERY_MS
+
+_MS = 1_000_000
+_NAME_MAX = 200
+
+
+class Beats:
+    """The beats of one room's sessions, in one folder."""
+
+    __slots__ = ("_folder",)
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def note(self, session: str, now: int) -> None:
+        """Remember that `session` lived at `now` (room ms). Lost without harm when the disk is full or read-only."""
+        seen = self.last(session)
+        if seen is not None and 0 <= now - seen < BEAT_EVERY_MS:
+            return
+        file = self._file(session)
+        try:
+            if seen is None:
+                os.makedirs(self._folder, mode=0o700, exist_ok=True)
+                os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
+            os.utime(file, ns=(now * _MS, now * _MS))
+        except OSError:
+            pass
+
+    def last(self, session: str) -> int | None:
+        """When `session` last gave a sign of life (room ms), as far as its file knows."""
+        try:
+            return os.stat(self._file(session)).st_mtime_ns // _MS
+        except (OSError, ValueError):
+            return None
+
+    def forget(self, session: str) -> None:
+        try:
+            os.unlink(self._file(session))
+        except (OSError, ValueError):
+            pass
+
+    def _file(self, session: str) -> str:
+        name = "".join(letter if letter.isalnum() or letter in "-_.=@" else f"%{ord(letter):x}" for letter in session)
+        return os.path.join(self._folder, name[:_NAME_MAX])

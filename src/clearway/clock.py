@@ -1,0 +1,128 @@
+"""Room time, ids and randomness: the only module that reads them.
+
+Room time runs with the monotonic clock that all processes of a boot share and that stops while the machine sleeps, so
+neither a jump of the wall clock nor a night in a bag frees a live lease or lengthens one. A room keeps an anchor (boot,
+monotonic, wall, room) that its writes renew; across a reboot the wall-clock difference counts if it is believable.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from clearway import platforms
+from clearway.limits import REBOOT_GAP_MS_MAX
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_RANDOM_BITS = 80
+ID_CHARS = 26
+
+
+class Clock:
+    """What the time is, and the source of ids. Tests and the simulation replace it; nothing else may."""
+
+    __slots__ = ("_boot", "_last")
+
+    def __init__(self) -> None:
+        self._boot = ""
+        self._last = 0
+
+    def monotonic(self) -> int:
+        """Milliseconds since some point of this boot; stands still while the machine sleeps."""
+        return time.monotonic_ns() // 1_000_000
+
+    def wall(self) -> int:
+        """Milliseconds since 1970 UTC, as the machine believes."""
+        return time.time_ns() // 1_000_000
+
+    def boot(self) -> str:
+        """Which boot of the machine this is."""
+        self._boot = self._boot or platforms.boot_id()
+        return self._boot
+
+    def random(self, count: int) -> bytes:
+        return os.urandom(count)
+
+    def pause(self, milliseconds: float) -> None:
+        """Wait between two tries for a lock."""
+        time.sleep(milliseconds / 1_000)
+
+    def new_id(self) -> str:
+        """A ULID: sortable, monotonic within this process, 26 characters."""
+        value = self.wall() << _RANDOM_BITS | int.from_bytes(self.random(_RANDOM_BITS // 8), "big")
+        if value >> _RANDOM_BITS <= self._last >> _RANDOM_BITS:  # same millisecond, or the wall clock went back
+            value = self._last + 1
+        self._last = value
+        return _crockford(value)
+
+
+class FileClock(Clock):
+    """A clock that tests move across processes: a file with two integers, room ms and wall offset ms."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._path = path
+
+    def monotonic(self) -> int:
+        return self._read()[0]
+
+    def wall(self) -> int:
+        return sum(self._read())
+
+    def boot(self) -> str:
+        return "test-clock"
+
+    def _read(self) -> tuple[int, int]:
+        with open(self._path, encoding="ascii") as file:
+            room, offset = file.read().split()
+        return int(room), int(offset)
+
+
+def room_time(anchor: tuple[str, int, int, int], clock: Clock) -> int:
+    """Room time now, from the anchor (boot, monotonic ms, wall ms, room ms) of the last write. Never below it."""
+    boot, monotonic, wall, room = anchor
+    if clock.boot() == boot:
+        return room + max(0, clock.monotonic() - monotonic)
+    gap = clock.wall() - wall
+    return room + (gap if 0 <= gap <= REBOOT_GAP_MS_MAX else 0)
+
+
+def iso(wall_ms: int) -> str:
+    """A wall-clock time as people and JSON read it: UTC, to the second."""
+    year, month, day, hour, minute, second, *_ = time.gmtime(wall_ms // 1_000)
+    return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
+
+
+def local_time(wall_ms: int) -> str:
+    """Hours and minutes on this machine's clock, for a sentence that a person or an agent reads."""
+    moment = time.localtime(wall_ms // 1_000)
+    return f"{moment.tm_hour:02}:{moment.tm_min:02}"
+
+
+def token(secret: bytes, attempt: str, fence: int) -> str:
+    """The capability of an attempt: derived, so it can be given again and need not be stored."""
+    import base64
+    import hmac
+
+    digest = hmac.digest(secret, f"{attempt}|{fence}".encode(), "sha256")
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
+
+
+def token_hash(text: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def is_id(text: str) -> bool:
+    return len(text) == ID_CHARS and text[0] <= "7" and all(letter in _CROCKFORD for letter in text)
+
+
+def _crockford(value: int) -> str:
+    letters: list[str] = []
+    for _ in range(ID_CHARS):
+        value, digit = divmod(value, 32)
+        letters.append(_CROCKFORD[digit])
+    return "".join(reversed(letters))

@@ -1,0 +1,229 @@
+"""The environment, read once; the folder where state lives; the pointer file; who the caller is.
+
+State lives outside every repository. A repository carries at most the pointer `.clearway.json`, which names its project
+and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+
+from clearway import clock as clocks
+from clearway import platforms, wire
+from clearway.errors import Refusal
+from clearway.limits import AGENT_NAME_CHARS_MAX, SESSION_CHARS_MAX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clearway.alive import Process
+
+POINTER = ".clearway.json"
+RESERVED_NAMES = frozenset({"human", "system", "clearway", "*"})
+# Variables in which clients name the session that a shell call or an MCP server belongs to.
+SESSION_VARIABLES = (
+    "CLAUDE_CODE_SESSION_ID",
+    "CODEX_THREAD_ID",
+    "CODEX_SESSION_ID",
+    "COPILOT_AGENT_SESSION_ID",
+)
+PROCESS_VARIABLES = ("CLEARWAY_PID", "CLAUDE_PID", "OPENCODE_PID")
+_TRUE = frozenset({"1", "true", "yes", "on"})
+
+
+class Caller:
+    """Who asks: an agent (a name), its session (one running client) and, in a subagent, its thread."""
+
+    __slots__ = ("agent", "client", "cwd", "host", "human", "process", "session", "thread")
+
+    def __init__(
+        self,
+        agent: str,
+        session: str | None = None,
+        *,
+        thread: str = "",
+        client: str = "",
+        cwd: str = "",
+        host: str = "",
+        process: Process | None = None,
+        human: bool = False,
+    ) -> None:
+        self.agent = agent
+        self.session = session
+        self.thread = thread
+        self.client = client or agent
+        self.cwd = cwd
+        self.host = host
+        self.process = process
+        self.human = human
+
+    @property
+    def named(self) -> bool:
+        """A name without a running client: holds by term only, and is open to every session of that name."""
+        return self.session is None
+
+    @property
+    def key(self) -> str:
+        """The id under which the room keeps this caller."""
+        return self.session or f"={self.agent}@{self.host}"
+
+
+class Settings:
+    """What the environment says, read once at the edge."""
+
+    __slots__ = ("agent", "environ", "fail_closed", "home", "off", "session", "test_clock")
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self.environ = environ
+        self.home = home(environ)
+        self.agent = environ.get("CLEARWAY_AGENT", "") or environ.get("AGENT_NAME", "")
+        self.session = environ.get("CLEARWAY_SESSION", "")
+        self.fail_closed = flag(environ, "CLEARWAY_FAIL_CLOSED") or flag(environ, "AGENT_LEASE_FAIL_CLOSED")
+        self.off = flag(environ, "CLEARWAY_OFF")
+        self.test_clock = environ.get("CLEARWAY_TEST_CLOCK", "")
+
+    def clock(self) -> clocks.Clock:
+        return clocks.FileClock(self.test_clock) if self.test_clock else clocks.Clock()
+
+
+def settings() -> Settings:
+    """The settings of this process."""
+    return Settings(os.environ)
+
+
+def flag(environ: Mapping[str, str], name: str) -> bool:
+    return environ.get(name, "").strip().lower() in _TRUE
+
+
+def home(environ: Mapping[str, str]) -> str:
+    """The folder of all state: CLEARWAY_HOME, else this system's place for a user's data."""
+    chosen = environ.get("CLEARWAY_HOME", "")
+    if chosen:
+        return os.path.realpath(os.path.expanduser(chosen))
+    found = platforms.data_directory(environ)
+    if found is None:
+        raise Refusal("STORAGE_CONFIGURATION", "Neither CLEARWAY_HOME nor HOME is set; set one of them to a folder.")
+    return os.path.realpath(found)
+
+
+def secret(home_folder: str, clock: clocks.Clock) -> bytes:
+    """The 32 bytes from which lease tokens are derived. Made once per machine, never in a room, backup or export."""
+    file = os.path.join(home_folder, "secret")
+    try:
+        return _read_secret(file)
+    except FileNotFoundError:
+        pass
+    try:
+        os.makedirs(home_folder, mode=0o700, exist_ok=True)
+        aside = f"{file}.{clock.new_id()}"
+        descriptor = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        try:
+            os.write(descriptor, clock.random(32))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        try:
+            os.link(aside, file)
+        except FileExistsError:
+            pass
+        finally:
+            os.unlink(aside)
+        return _read_secret(file)
+    except OSError as error:
+        raise Refusal(
+            "STORAGE_FAILURE", f"The secret in {home_folder} cannot be made: {error.strerror}; nothing was changed."
+        ) from error
+
+
+def _read_secret(file: str) -> bytes:
+    with open(file, "rb") as opened:
+        value = opened.read(64)
+    if len(value) != 32:
+        raise Refusal("STORAGE_CONFIGURATION", f"{file} must hold 32 bytes; move it away and a new one is made.")
+    return value
+
+
+# --- the pointer file -----------------------------------------------------------------------------------------------
+
+
+def read_pointer(root: str) -> str | None:
+    """The project id in the pointer file at `root`, or None when there is none. Strict: anything else is refused."""
+    file = os.path.join(root, POINTER)
+    try:
+        facts = os.lstat(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise _identity(file, f"cannot be read ({error.strerror})") from error
+    if not os.path.isfile(file) or os.path.islink(file):
+        raise _identity(file, "must be a plain file")
+    if facts.st_size > 4_096:
+        raise _identity(file, "is too large")
+    with open(file, "rb") as opened:
+        return _project_in(opened.read(), file)
+
+
+def _project_in(raw: bytes, file: str) -> str:
+    try:
+        value = wire.loads(raw)
+    except ValueError as error:
+        raise _identity(file, "is not JSON") from error
+    if not isinstance(value, dict) or set(value) != {"version", "project_id"} or raw.count(b'"project_id"') != 1:
+        raise _identity(file, "must hold exactly version and project_id")
+    if value["version"] != 1 or not isinstance(value["version"], int) or isinstance(value["version"], bool):
+        raise _identity(file, "has another version than 1")
+    project = value["project_id"]
+    if not isinstance(project, str) or not clocks.is_id(project) or raw.count(b'"version"') != 1:
+        raise _identity(file, "has no canonical project_id")
+    return project
+
+
+def pointer_text(project: str) -> str:
+    return '{"version": 1, "project_id": "' + project + '"}\n'
+
+
+def _identity(file: str, what: str) -> Refusal:
+    return Refusal(
+        "INVALID_PROJECT_IDENTITY",
+        f"{file} {what}; restore it from version control, or remove it and run clearway init.",
+    )
+
+
+# --- names ------------------------------------------------------------------------------------------------------
+
+
+def agent_name(text: str, *, fallback: str = "agent") -> str:
+    """A name cut to what a name may be: letters, digits, dot, dash, underscore; it begins with a letter or digit."""
+    kept = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in text)
+    return kept.lstrip("._-")[:AGENT_NAME_CHARS_MAX] or fallback
+
+
+def check_name(name: str) -> str:
+    """A name that a caller gives itself, or a refusal."""
+    if name in RESERVED_NAMES:
+        raise Refusal("RESERVED_NAME", f"The name {name} is reserved; choose another, for example {name}-1.")
+    if agent_name(name, fallback="") != name or not name:
+        raise Refusal(
+            "INVALID_ARGUMENT",
+            "An agent's name has 1 to 64 letters, digits, dots, dashes or underscores and begins with a letter or digit.",
+            [{"field": "agent", "code": "INVALID_VALUE", "message": "not a name"}],
+        )
+    return name
+
+
+def session_from(environ: Mapping[str, str]) -> str:
+    """The session that the environment of a shell call or MCP server names, or empty."""
+    for variable in ("CLEARWAY_SESSION", *SESSION_VARIABLES):
+        if environ.get(variable):
+            return environ[variable][:SESSION_CHARS_MAX]
+    return ""
+
+
+def pid_from(environ: Mapping[str, str]) -> int | None:
+    """The client's process that the environment names, or None."""
+    for variable in PROCESS_VARIABLES:
+        text = environ.get(variable, "")
+        if text.isdigit():
+            return int(text)
+    return None

@@ -1,0 +1,1 @@
+"""Who is here, what each holds, and what they say."""

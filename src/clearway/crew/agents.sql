@@ -1,0 +1,46 @@
+-- name: find
+SELECT id, agent, boot, pid, started, beat_at, ended_at FROM session WHERE id = :id
+
+-- name: open
+INSERT INTO session (id, agent, client, named, host, boot, pidns, pid, started, cwd, in_turn, opened_at, started_at,
+  beat_at)
+VALUES (:id, :agent, :client, :named, :host, :boot, :pidns, :pid, :started, :cwd, 0, :now, :now, :now)
+
+-- name: reopen
+UPDATE session SET agent = :agent, client = :client, named = :named, host = :host, boot = :boot, pidns = :pidns,
+  pid = :pid, started = :started, cwd = :cwd, in_turn = 0, started_at = :now, beat_at = :now, ended_at = NULL,
+  ended_why = NULL
+WHERE id = :id
+
+-- name: move
+UPDATE session SET agent = :agent, client = :client, named = :named, host = :host, boot = :boot, pidns = :pidns,
+  pid = :pid, started = :started, cwd = :cwd, started_at = :now
+WHERE id = :id
+
+-- name: beat
+UPDATE session SET beat_at = :now WHERE id = :id AND beat_at <= :older
+
+-- name: start
+UPDATE session SET started_at = :now, beat_at = :now, cwd = :cwd, in_turn = 0 WHERE id = :id
+
+-- name: turn
+UPDATE session SET in_turn = :in_turn WHERE id = :id
+
+-- name: doing
+UPDATE session SET doing = :doing WHERE id = :id
+
+-- name: of_process
+SELECT id FROM session
+WHERE ended_at IS NULL AND host = :host AND boot = :boot AND pid = :pid AND started = :started
+ORDER BY started_at DESC, opened_at DESC LIMIT 1
+
+-- name: present
+SELECT s.id, s.agent, s.doing, s.in_turn, s.beat_at,
+  (SELECT max(a.number) FROM live_attempt a WHERE a.session = s.id AND instr(:gone, a.id) = 0) AS number
+FROM session s
+WHERE s.ended_at IS NULL
+ORDER BY s.beat_at DESC, s.id LIMIT :limit
+
+-- name: held
+SELECT shown, agent, session, purpose, mode, expires_at FROM held_path
+WHERE instr(:gone, id) = 0 ORDER BY claimed_at DESC, id LIMIT :limit

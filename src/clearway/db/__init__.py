@@ -1,0 +1,135 @@
+"""Named statements, rows, and what an engine is.
+
+SQL lives in `.sql` files beside the modules that use it: `-- name: start` and the body. The text is one for both
+engines, with `:name` parameters; `-- name: find [sqlite]` and `[postgres]` mark the few that truly differ.
+
+An engine opens one room and has four verbs: `migrate`, `begin(writes)`, `wait(after, timeout)` and
+`constraint(error)`. It knows nothing of what is stored.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Protocol
+
+    _RowBase = dict[str, Any]
+
+    class Session(Protocol):
+        """One transaction on one engine."""
+
+        now: int
+
+        def rows(self, statement: Statement, values: dict[str, Any]) -> Iterator[Row]: ...
+        def change(self, statement: Statement, values: dict[str, Any]) -> int: ...
+        def savepoint(self) -> None: ...
+        def undo(self) -> None: ...
+        def commit(self) -> None: ...
+        def rollback(self) -> None: ...
+
+    class Engine(Protocol):
+        """One room's storage."""
+
+        def migrate(self, *, upgrade: bool) -> None: ...
+        def begin(self, *, writes: bool, durable: bool = True) -> Session: ...
+        def wait(self, after: int, timeout_ms: int) -> None: ...
+        def constraint(self, error: Exception) -> str | None: ...
+        def close(self) -> None: ...
+else:
+    _RowBase = dict
+
+
+class Row(_RowBase):
+    """One row; its columns are also attributes, named as the statement names them."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+class Statement:
+    """One named statement, in the text of each engine. `columns` is filled by the engine that runs it first."""
+
+    __slots__ = ("_postgres", "_sqlite", "columns", "name")
+
+    def __init__(self, name: str, sqlite: str, postgres: str) -> None:
+        self.name = name
+        self.columns: tuple[str, ...] = ()
+        self._sqlite = sqlite
+        self._postgres = postgres
+
+    @property
+    def sqlite(self) -> str:
+        return self._sqlite
+
+    @property
+    def postgres(self) -> str:
+        """The text with `%(name)s` parameters."""
+        if ":" in self._postgres:
+            self._postgres = percent_parameters(self._postgres)
+        return self._postgres
+
+
+class Statements:
+    """The statements of one `.sql` file, by name."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._known: dict[str, Statement] = {}
+        with open(path, encoding="utf-8") as file:
+            texts = _split(file.read())
+        for name in {heading.partition(" ")[0]: None for heading in texts}:
+            common = texts.get(name, "")
+            self._known[name] = Statement(
+                name, texts.get(f"{name} [sqlite]", common), texts.get(f"{name} [postgres]", common)
+            )
+
+    def __getattr__(self, name: str) -> Statement:
+        try:
+            return self._known[name]
+        except KeyError:
+            raise AttributeError(f"{self._path} has no statement {name}") from None
+
+
+def statements(module_file: str) -> Statements:
+    """The statements beside a module: `attempts.py` has `attempts.sql`."""
+    return Statements(os.path.splitext(module_file)[0] + ".sql")
+
+
+def percent_parameters(text: str) -> str:
+    """`:name` -> `%(name)s`, outside of quotes; a literal `%` is doubled. `::type` casts are left alone."""
+    parts: list[str] = []
+    for place, piece in enumerate(text.replace("%", "%%").split("'")):
+        parts.append(piece if place % 2 else _parameters(piece))
+    return "'".join(parts)
+
+
+def _parameters(piece: str) -> str:
+    parts = piece.split(":")
+    done = [parts[0]]
+    for before, part in zip(parts, parts[1:], strict=False):
+        length = 0
+        while length < len(part) and (part[length].isalnum() or part[length] == "_"):
+            length += 1
+        cast = before == "" and len(done) > 1
+        done.append(f":{part}" if cast or not length else f"%({part[:length]})s{part[length:]}")
+    return "".join(done)
+
+
+def _split(text: str) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    heading = ""
+    for line in text.splitlines():
+        if line.startswith("-- name: "):
+            heading = line[9:].strip()
+            texts[heading] = ""
+        elif heading and not line.startswith("--"):
+            texts[heading] += line + "\n"
+    return {name: body.strip() for name, body in texts.items()}

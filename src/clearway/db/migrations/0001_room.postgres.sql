@@ -1,0 +1,35 @@
+-- The second lock on the door: the database itself refuses what the rules already forbid.
+
+CREATE FUNCTION path_lease_overlap() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (
+    SELECT 1 FROM path_lease l
+    WHERE l.checkout = NEW.checkout
+      AND l.session <> NEW.session
+      AND NOT (l.agent = NEW.agent AND (l.named = 1 OR NEW.named = 1))
+      AND NOT (l.mode = 'run' AND NEW.mode = 'run')
+      AND (l.path = NEW.path OR l.path = '.' OR NEW.path = '.'
+        OR (l.path >= NEW.path || '/' AND l.path < NEW.path || '0')
+        OR substr(NEW.path, 1, length(l.path) + 1) = l.path || '/')
+  ) THEN
+    RAISE EXCEPTION USING ERRCODE = 'integrity_constraint_violation', MESSAGE = 'path_held', CONSTRAINT = 'path_held';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER path_lease_overlap BEFORE INSERT ON path_lease FOR EACH ROW EXECUTE FUNCTION path_lease_overlap();
+
+CREATE FUNCTION event_is_final() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = 'integrity_constraint_violation', MESSAGE = 'event_is_final', CONSTRAINT = 'event_is_final';
+END $$;
+CREATE TRIGGER event_is_final BEFORE UPDATE ON event FOR EACH ROW EXECUTE FUNCTION event_is_final();
+
+-- Under the names that SQLite has for them: the place of a text in another, the values of a JSON list, and a JSON list
+-- of values. So statements stay one text.
+CREATE FUNCTION instr(text, text) RETURNS integer LANGUAGE sql IMMUTABLE AS $$ SELECT strpos($1, $2) $$;
+CREATE FUNCTION json_each(text) RETURNS TABLE (value text) LANGUAGE sql IMMUTABLE
+  AS $$ SELECT json_array_elements_text($1::json) $$;
+CREATE FUNCTION json_group_done(text[]) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT array_to_json($1)::text $$;
+CREATE AGGREGATE json_group_array (text) (
+  SFUNC = array_append, STYPE = text[], INITCOND = '{}', FINALFUNC = json_group_done
+);

@@ -1,0 +1,236 @@
+-- The first schema of a room. The text is one for both engines: PostgreSQL reads INTEGER as BIGINT, TEXT as TEXT that
+-- sorts by code point, and drops STRICT (db/migrate.py). Times are integer milliseconds: `*_at` in room time unless a
+-- comment says wall. What differs between the engines stands in the files of the same number.
+
+-- Which room this is, how far its counters are, and the anchor of room time (clock.py). Exactly one row.
+CREATE TABLE room (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  project_id TEXT NOT NULL,
+  created_wall INTEGER NOT NULL,
+  test_clock INTEGER NOT NULL CHECK (test_clock IN (0, 1)),
+  anchor_boot TEXT NOT NULL,
+  anchor_monotonic INTEGER NOT NULL,
+  anchor_wall INTEGER NOT NULL,
+  anchor_room INTEGER NOT NULL,
+  last_event INTEGER NOT NULL,
+  last_issue INTEGER NOT NULL,
+  last_fence INTEGER NOT NULL
+) STRICT;
+
+-- Every schema change that was applied, with the checksum of its text.
+CREATE TABLE schema_migration (
+  version INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  checksum TEXT NOT NULL,
+  applied_wall INTEGER NOT NULL
+) STRICT;
+
+-- Where repositories without a pointer file keep their room. Used in the machine room only.
+CREATE TABLE repository (
+  common_directory TEXT PRIMARY KEY,
+  device INTEGER NOT NULL,
+  inode INTEGER NOT NULL,
+  project_id TEXT NOT NULL,
+  seen_wall INTEGER NOT NULL
+) STRICT;
+
+-- One running client, or a named holder (named = 1: no client, term only), or the human. Retired, never deleted.
+CREATE TABLE session (
+  id TEXT PRIMARY KEY,
+  agent TEXT NOT NULL,
+  client TEXT NOT NULL,
+  named INTEGER NOT NULL CHECK (named IN (0, 1)),
+  host TEXT NOT NULL,
+  boot TEXT,
+  pidns TEXT,
+  pid INTEGER,
+  started TEXT,
+  cwd TEXT,
+  doing TEXT,
+  in_turn INTEGER NOT NULL CHECK (in_turn IN (0, 1)),
+  opened_at INTEGER NOT NULL,
+  started_at INTEGER NOT NULL,
+  beat_at INTEGER NOT NULL,
+  ended_at INTEGER,
+  ended_why TEXT,
+  CHECK ((ended_at IS NULL) = (ended_why IS NULL))
+) STRICT;
+CREATE INDEX session_live ON session (started_at) WHERE ended_at IS NULL;
+
+-- One worktree on one host.
+CREATE TABLE checkout (
+  id TEXT PRIMARY KEY,
+  host TEXT NOT NULL,
+  root TEXT NOT NULL,
+  seen_at INTEGER NOT NULL
+) STRICT;
+
+-- Possession of a path in one checkout. A row lives as long as the lease: time, death, release and forced release
+-- remove it. `path` is the canonical key, `shown` its spelling; an attempt's end takes the leases that carry its id.
+CREATE TABLE path_lease (
+  id TEXT PRIMARY KEY,
+  checkout TEXT NOT NULL REFERENCES checkout (id),
+  path TEXT NOT NULL,
+  shown TEXT NOT NULL,
+  mode TEXT NOT NULL CHECK (mode IN ('edit', 'run')),
+  session TEXT NOT NULL REFERENCES session (id),
+  agent TEXT NOT NULL,
+  named INTEGER NOT NULL CHECK (named IN (0, 1)),
+  thread TEXT NOT NULL,
+  auto INTEGER NOT NULL CHECK (auto IN (0, 1)),
+  attempt TEXT,
+  purpose TEXT NOT NULL,
+  fence INTEGER NOT NULL UNIQUE,
+  lease_ms INTEGER NOT NULL CHECK (lease_ms > 0),
+  claimed_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  UNIQUE (checkout, path, session, mode)
+) STRICT;
+CREATE INDEX path_lease_session ON path_lease (session);
+CREATE INDEX path_lease_expiry ON path_lease (expires_at);
+
+-- What is to be done. `in_progress` is never stored (lifecycle.py). priority is its place in lifecycle.PRIORITIES.
+CREATE TABLE issue (
+  id TEXT PRIMARY KEY,
+  number INTEGER NOT NULL UNIQUE,
+  type TEXT NOT NULL CHECK (type IN ('epic', 'task', 'bug')),
+  title TEXT NOT NULL,
+  description TEXT,
+  acceptance_criteria TEXT,
+  status TEXT NOT NULL CHECK (status IN ('open', 'ready', 'blocked', 'review', 'done', 'cancelled')),
+  priority INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 3),
+  parent TEXT REFERENCES issue (id),
+  blocked_reason TEXT,
+  version INTEGER NOT NULL CHECK (version >= 1),
+  open_blockers INTEGER NOT NULL CHECK (open_blockers >= 0),
+  unblocks INTEGER NOT NULL CHECK (unblocks >= 0),
+  latest_event INTEGER NOT NULL,
+  created_by TEXT NOT NULL,
+  created_wall INTEGER NOT NULL,
+  updated_wall INTEGER NOT NULL,
+  closed_wall INTEGER,
+  archived_wall INTEGER,
+  CHECK (type <> 'epic' OR parent IS NULL),
+  CHECK ((status = 'blocked') = (blocked_reason IS NOT NULL)),
+  CHECK ((status IN ('done', 'cancelled')) = (closed_wall IS NOT NULL))
+) STRICT;
+CREATE INDEX issue_ready ON issue (priority DESC, unblocks DESC, number)
+  WHERE status = 'ready' AND archived_wall IS NULL AND open_blockers = 0 AND type <> 'epic';
+CREATE INDEX issue_order ON issue (priority DESC, number) WHERE archived_wall IS NULL;
+CREATE INDEX issue_parent ON issue (parent) WHERE parent IS NOT NULL;
+
+CREATE TABLE label (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  normal TEXT NOT NULL UNIQUE,
+  created_wall INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE issue_label (
+  issue TEXT NOT NULL REFERENCES issue (id),
+  label TEXT NOT NULL REFERENCES label (id),
+  PRIMARY KEY (issue, label)
+) STRICT;
+CREATE INDEX issue_label_label ON issue_label (label);
+
+-- Possession of an issue: at most one active attempt each. Only the token's hash is stored.
+CREATE TABLE attempt (
+  id TEXT PRIMARY KEY,
+  issue TEXT NOT NULL REFERENCES issue (id),
+  session TEXT NOT NULL REFERENCES session (id),
+  agent TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('work', 'review')),
+  status TEXT NOT NULL CHECK (status IN ('active', 'completed', 'failed', 'interrupted', 'expired')),
+  fence INTEGER NOT NULL UNIQUE,
+  token_hash TEXT NOT NULL,
+  lease_ms INTEGER NOT NULL CHECK (lease_ms > 0),
+  issue_version INTEGER NOT NULL,
+  context_event INTEGER NOT NULL,
+  claimed_at INTEGER NOT NULL,
+  acted_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  started_wall INTEGER NOT NULL,
+  finished_wall INTEGER,
+  result_summary TEXT,
+  next_steps TEXT,
+  verification TEXT,
+  failure_code TEXT,
+  interruption_code TEXT,
+  reason_details TEXT,
+  CHECK ((status = 'active') = (finished_wall IS NULL)),
+  CHECK ((status = 'failed') = (failure_code IS NOT NULL)),
+  CHECK ((status = 'interrupted') = (interruption_code IS NOT NULL))
+) STRICT;
+CREATE UNIQUE INDEX attempt_live ON attempt (issue) WHERE status = 'active';
+CREATE INDEX attempt_issue ON attempt (issue, claimed_at);
+CREATE INDEX attempt_session ON attempt (session) WHERE status = 'active';
+CREATE INDEX attempt_expiry ON attempt (expires_at) WHERE status = 'active';
+
+-- What an agent wrote down while it worked. Append only.
+CREATE TABLE attempt_note (
+  id TEXT PRIMARY KEY,
+  attempt TEXT NOT NULL REFERENCES attempt (id),
+  issue TEXT NOT NULL REFERENCES issue (id),
+  kind TEXT NOT NULL CHECK (kind IN ('progress', 'finding', 'warning', 'checkpoint')),
+  content TEXT NOT NULL,
+  next_steps TEXT,
+  important INTEGER NOT NULL CHECK (important IN (0, 1)),
+  created_wall INTEGER NOT NULL
+) STRICT;
+CREATE INDEX attempt_note_issue ON attempt_note (issue, kind, id);
+
+CREATE TABLE artifact (
+  id TEXT PRIMARY KEY,
+  issue TEXT NOT NULL REFERENCES issue (id),
+  attempt TEXT REFERENCES attempt (id),
+  type TEXT NOT NULL,
+  uri TEXT NOT NULL,
+  title TEXT,
+  created_wall INTEGER NOT NULL
+) STRICT;
+CREATE INDEX artifact_issue ON artifact (issue, id);
+
+-- The one log: gapless, in commit order, attributed, append only. `at` is wall time; order is by id.
+CREATE TABLE event (
+  id INTEGER PRIMARY KEY,
+  type TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  issue TEXT,
+  attempt TEXT,
+  session TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  data TEXT NOT NULL
+) STRICT;
+CREATE INDEX event_issue ON event (issue, id) WHERE issue IS NOT NULL;
+
+-- Answers already given under an idempotency key. Replies are kept without tokens.
+CREATE TABLE answered (
+  operation TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  key TEXT NOT NULL,
+  request_hash TEXT NOT NULL,
+  reply TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (operation, scope, key)
+) STRICT;
+
+-- When an equal refusal was last told to the log, and how many were passed over since.
+CREATE TABLE refusal_told (
+  session TEXT NOT NULL,
+  code TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  told_at INTEGER NOT NULL,
+  passed_over INTEGER NOT NULL,
+  PRIMARY KEY (session, code, subject)
+) STRICT;
+
+-- What other rooms of the house may see of possession (work sees held_path, crew sees live_attempt).
+CREATE VIEW live_attempt AS
+  SELECT a.id, a.issue, a.session, a.agent, a.kind, a.fence, a.expires_at, a.lease_ms, a.acted_at, a.claimed_at,
+    i.number, i.title
+  FROM attempt a JOIN issue i ON i.id = a.issue
+  WHERE a.status = 'active';
+CREATE VIEW held_path AS
+  SELECT l.id, l.checkout, l.path, l.shown, l.mode, l.session, l.agent, l.attempt, l.purpose, l.auto, l.fence,
+    l.expires_at, l.lease_ms, l.claimed_at
+  FROM path_lease l;

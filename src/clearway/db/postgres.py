@@ -1,0 +1,163 @@
+"""A room in one PostgreSQL schema, for teams on several machines.
+
+One writer at a time, as in SQLite: a transaction-scoped advisory lock of the room is taken first, so rules proved on one
+engine hold on the other. Time is the server's. The driver is imported with this module, and this module only when a
+room's address says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+
+from clearway.clock import Clock
+from clearway.db import Row, Statement, statements
+from clearway.db.migrate import SCHEMA, check_history, check_version, migrations, record
+from clearway.db.migrate import SQL as MIGRATION
+from clearway.errors import Refusal
+
+SQL = statements(__file__)
+
+
+class PostgresSession:
+    """One transaction on the schema."""
+
+    def __init__(self, engine: PostgresEngine, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+        self._engine = engine
+        self._connection = connection
+        self.now = 0
+
+    def rows(self, statement: Statement, values: dict[str, Any]) -> Iterator[Row]:
+        with _translated():
+            cursor = self._connection.execute(statement.postgres.encode(), values)
+            names = [column.name for column in cursor.description or []]
+            found = cursor.fetchall()
+        return iter([Row(zip(names, row, strict=True)) for row in found])
+
+    def change(self, statement: Statement, values: dict[str, Any]) -> int:
+        with _translated():
+            return self._connection.execute(statement.postgres.encode(), values).rowcount
+
+    def savepoint(self) -> None:
+        self._connection.execute("SAVEPOINT act")
+
+    def undo(self) -> None:
+        self._connection.execute("ROLLBACK TO SAVEPOINT act")
+
+    def commit(self) -> None:
+        with _translated():
+            self._connection.execute("COMMIT")
+
+    def rollback(self) -> None:
+        if not self._connection.closed:
+            self._connection.execute("ROLLBACK")
+
+
+class PostgresEngine:
+    """The schema of one room, used by one thread at a time."""
+
+    name = "postgres"
+    read_only = False
+
+    def __init__(self, dsn: str, schema: str, clock: Clock, *, lock_wait_ms: int) -> None:
+        self.path = f"the PostgreSQL schema {schema}"
+        self._dsn = dsn
+        self._schema = schema
+        self._clock = clock
+        self._lock_wait_ms = lock_wait_ms
+        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+
+    def migrate(self, seed: dict[str, Any], *, upgrade: bool) -> bool:
+        """Open the schema, made from `seed` if it is not there. True when this call made it."""
+        session = self.begin(writes=True)
+        try:
+            made = not self._exists(session)
+            if made:
+                self._create(session, seed)
+            else:
+                self._bring_forward(session, upgrade=upgrade)
+            session.commit()
+            return made
+        except BaseException:
+            session.rollback()
+            raise
+
+    def begin(self, *, writes: bool, durable: bool = True) -> PostgresSession:
+        connection = self._live()
+        with _translated():
+            if writes:
+                connection.execute("BEGIN")
+                connection.execute(f"SET LOCAL lock_timeout = {self._lock_wait_ms:d}")
+                connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (self._schema,))
+                if not durable:
+                    connection.execute("SET LOCAL synchronous_commit = off")
+            else:
+                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        return PostgresSession(self, connection)
+
+    def time(self, session: PostgresSession) -> int | None:
+        """The server's clock, in milliseconds."""
+        return next(session.rows(SQL.time, {})).now
+
+    def constraint(self, error: Exception) -> str | None:
+        if isinstance(error, psycopg.errors.IntegrityError):
+            return error.diag.constraint_name or str(error)
+        return None
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _live(self) -> psycopg.Connection[tuple[Any, ...]]:
+        if self._connection is None or self._connection.closed:
+            with _translated():
+                # The client-side cursor: `:x IS NULL OR y = :x` has no type for a server-side parameter to take.
+                self._connection = psycopg.connect(
+                    self._dsn, autocommit=True, cursor_factory=psycopg.ClientCursor, connect_timeout=10
+                )
+                self._connection.execute(
+                    psycopg.sql.SQL("SET search_path TO {}").format(psycopg.sql.Identifier(self._schema))
+                )
+        return self._connection
+
+    def _exists(self, session: PostgresSession) -> bool:
+        return next(session.rows(SQL.exists, {"schema": self._schema})).present
+
+    def _create(self, session: PostgresSession, seed: dict[str, Any]) -> None:
+        connection = self._live()
+        connection.execute(psycopg.sql.SQL("CREATE SCHEMA {}").format(psycopg.sql.Identifier(self._schema)))
+        for migration in migrations(self.name):
+            connection.execute(migration.text.encode())
+            record(session, migration, seed["wall"])
+        session.change(MIGRATION.seed, seed)
+
+    def _bring_forward(self, session: PostgresSession, *, upgrade: bool) -> None:
+        applied = list(session.rows(MIGRATION.history, {}))
+        version = max((row.version for row in applied), default=0)
+        check_version(version, self.path)
+        check_history(applied, self.name, self.path)
+        pending = [migration for migration in migrations(self.name) if migration.version > version]
+        if pending and not upgrade:
+            raise Refusal("STORAGE_MIGRATION", f"{self.path} has schema {version}, this Clearway needs {SCHEMA}.")
+        for migration in pending:
+            self._live().execute(migration.text.encode())
+            record(session, migration, self._clock.wall())
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    """Turn what the driver says into refusals; a broken rule stays as it is, for `constraint`."""
+    try:
+        yield
+    except psycopg.errors.IntegrityError:
+        raise
+    except psycopg.errors.LockNotAvailable as error:
+        raise Refusal("STORAGE_BUSY", "The room is busy with another writer; try again.") from error
+    except psycopg.OperationalError as error:
+        raise Refusal(
+            "STORAGE_FAILURE", "The room's PostgreSQL server does not answer; nothing was changed."
+        ) from error

@@ -1,0 +1,296 @@
+"""A room in one SQLite file, reached through apsw's own current SQLite.
+
+Writers take the file with BEGIN IMMEDIATE and wait for each other by a jittered retry of ours: SQLite's own back-off
+has tails near a second. A new file is made aside and linked into place, so nobody ever sees half a room. Never import
+the standard `sqlite3` in a process that uses this module: two SQLite libraries in one process drop each other's locks.
+"""
+
+from __future__ import annotations
+
+import os
+
+import apsw
+
+from clearway import platforms
+from clearway.clock import Clock
+from clearway.db import Row, Statement
+from clearway.db.migrate import SCHEMA, SQL, check_history, check_version, migrations, record
+from clearway.errors import Refusal
+from clearway.limits import RETRY_MS_MAX, RETRY_MS_MIN, WAL_PAGES_BEFORE_CHECKPOINT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+
+# "cway": lets `file` and ourselves tell a room from another database.
+_APPLICATION = 0x63776179
+_READ_WRITE = apsw.SQLITE_OPEN_READWRITE
+_READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+
+
+class SqliteSession:
+    """One transaction on the file."""
+
+    __slots__ = ("_connection", "_engine", "now")
+
+    def __init__(self, engine: SqliteEngine, connection: apsw.Connection) -> None:
+        self._engine = engine
+        self._connection = connection
+        self.now = 0
+
+    def rows(self, statement: Statement, values: dict[str, Any]) -> Iterator[Row]:
+        with _translated(self._engine.path):
+            cursor = self._connection.execute(statement.sqlite, values)
+            for row in cursor:
+                if not statement.columns:
+                    statement.columns = tuple(column[0] for column in cursor.get_description())
+                yield Row(zip(statement.columns, row, strict=True))
+
+    def change(self, statement: Statement, values: dict[str, Any]) -> int:
+        with _translated(self._engine.path):
+            self._connection.execute(statement.sqlite, values)
+            return self._connection.changes()
+
+    def savepoint(self) -> None:
+        self._connection.execute("SAVEPOINT act")
+
+    def undo(self) -> None:
+        self._connection.execute("ROLLBACK TO act")
+
+    def commit(self) -> None:
+        with _translated(self._engine.path):
+            self._connection.execute("COMMIT")
+        self._engine.tidy()
+
+    def rollback(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+
+class SqliteEngine:
+    """The file of one room, opened by one thread at a time."""
+
+    name = "sqlite"
+
+    def __init__(self, path: str, clock: Clock, *, lock_wait_ms: int) -> None:
+        self.path = path
+        self._clock = clock
+        self._waiting = Clock()  # locks are waited for in real time, whatever time it is in the room
+        self._lock_wait_ms = lock_wait_ms
+        self._connection: apsw.Connection | None = None
+        self._durable: bool | None = None
+        self._long_wal = False
+        self.read_only = False
+
+    # --- opening ------------------------------------------------------------------------------------------------
+
+    def migrate(self, seed: dict[str, Any], *, upgrade: bool) -> bool:
+        """Open the file, made from `seed` if it is not there. True when this call made it. Only with `upgrade` is an
+        older schema brought forward; a newer one is refused by all."""
+        made = not os.path.exists(self.path) and self._create(seed)
+        version = self._open()
+        check_version(version, self.path)
+        if upgrade:
+            self._upgrade(version)
+        elif version < SCHEMA:
+            raise Refusal(
+                "STORAGE_MIGRATION",
+                f"The room at {self.path} has an older schema ({version}); run any clearway command to bring it forward.",
+            )
+        return made
+
+    def _create(self, seed: dict[str, Any]) -> bool:
+        folder = os.path.dirname(self.path)
+        aside = f"{self.path}.{os.getpid()}-{self._clock.new_id()}.new"
+        with _translated(self.path):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            kind = platforms.network_file_system(os.path.realpath(folder))
+            if kind:
+                raise Refusal(
+                    "STORAGE_CONFIGURATION",
+                    f"{folder} is on a network file system ({kind}), where locks cannot be trusted; set CLEARWAY_HOME to a "
+                    "local folder, or use a PostgreSQL room.",
+                )
+            os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            try:
+                self._fill(aside, seed)
+                os.link(aside, self.path)
+                return True
+            except FileExistsError:
+                return False
+            finally:
+                for left in (aside, aside + "-wal", aside + "-shm"):
+                    if os.path.exists(left):
+                        os.unlink(left)
+
+    def _fill(self, file: str, seed: dict[str, Any]) -> None:
+        connection = apsw.Connection(file, flags=_READ_WRITE)
+        try:
+            mode = connection.pragma("journal_mode", "wal")
+            if mode != "wal":
+                raise Refusal("STORAGE_CONFIGURATION", f"{self.path} cannot use write-ahead logging (it stays {mode}).")
+            connection.execute("BEGIN IMMEDIATE")
+            session = SqliteSession(self, connection)
+            for migration in migrations(self.name):
+                connection.execute(migration.text)
+                record(session, migration, seed["wall"])
+            session.change(SQL.seed, seed)
+            connection.execute(f"PRAGMA user_version = {SCHEMA}; PRAGMA application_id = {_APPLICATION}; COMMIT")
+        finally:
+            connection.close()
+
+    def _open(self) -> int:
+        with _translated(self.path):
+            try:
+                return self._connect(apsw.Connection(self.path, flags=_READ_WRITE))
+            except (apsw.CantOpenError, apsw.ReadOnlyError):
+                if not os.path.exists(self.path):
+                    raise
+                return self._open_read_only()
+
+    def _open_read_only(self) -> int:
+        """A folder in which nothing can be written still answers who holds what."""
+        self.read_only = True
+        address = "file:" + self.path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+        try:
+            return self._connect(apsw.Connection(address + "?mode=ro", flags=_READ_ONLY))
+        except apsw.CantOpenError:
+            return self._connect(apsw.Connection(address + "?immutable=1", flags=_READ_ONLY))
+
+    def _connect(self, connection: apsw.Connection) -> int:
+        connection.execute(
+            "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA wal_autocheckpoint = 0; PRAGMA busy_timeout = 0"
+        )
+        connection.set_wal_hook(self._saw_wal)
+        version = self._retry(lambda: connection.pragma("user_version"))
+        if connection.pragma("application_id") != _APPLICATION:
+            connection.close()
+            raise Refusal(
+                "STORAGE_CORRUPT", f"{self.path} is not a room of Clearway; move it away or restore a backup."
+            )
+        self._connection = connection
+        return int(version)
+
+    def _upgrade(self, version: int) -> None:
+        session = self.begin(writes=False)
+        try:
+            applied = list(session.rows(SQL.history, {}))
+        finally:
+            session.rollback()
+        check_history(applied, self.name, self.path)
+        pending = [migration for migration in migrations(self.name) if migration.version > version]
+        if not pending:
+            return
+        self._back_up(version)
+        session = self.begin(writes=True)
+        for migration in pending:
+            session._connection.execute(migration.text)  # pyright: ignore[reportPrivateUsage]
+            record(session, migration, self._clock.wall())
+        session._connection.execute(f"PRAGMA user_version = {SCHEMA}")  # pyright: ignore[reportPrivateUsage]
+        session.commit()
+
+    def _back_up(self, version: int) -> None:
+        folder = os.path.join(os.path.dirname(self.path), "backups")
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        copy = os.path.join(folder, f"before-schema-{SCHEMA}-from-{version}-{self._clock.new_id()}.db")
+        os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        self._live().execute("VACUUM INTO ?", (copy,))
+
+    # --- transactions -------------------------------------------------------------------------------------------
+
+    def begin(self, *, writes: bool, durable: bool = True) -> SqliteSession:
+        connection = self._live()
+        if writes and self.read_only:
+            raise Refusal("STORAGE_FAILURE", f"The room at {self.path} is read-only here; nothing was changed.")
+        with _translated(self.path):
+            if writes and durable is not self._durable:  # inside a transaction this would be ignored
+                connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                self._durable = durable
+            self._retry(lambda: connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN"))
+        return SqliteSession(self, connection)
+
+    def time(self, session: SqliteSession) -> int | None:
+        """A file has no clock of its own."""
+        return None
+
+    def constraint(self, error: Exception) -> str | None:
+        """The name of the rule that the database says was broken."""
+        if not isinstance(error, apsw.ConstraintError):
+            return None
+        text = str(error)
+        return {"UNIQUE constraint failed: attempt.issue": "attempt_live"}.get(text, text)
+
+    def tidy(self) -> None:
+        """Without a host, whichever writer sees a long write-ahead log shortens it."""
+        if self._long_wal and self._connection is not None:
+            self._long_wal = False
+            try:
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            except apsw.Error:
+                pass  # somebody else is at it, or the disk is full: the log stays long, nothing is lost
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _live(self) -> apsw.Connection:
+        if self._connection is None:
+            self._open()
+        assert self._connection is not None
+        return self._connection
+
+    def _saw_wal(self, connection: apsw.Connection, database: str, pages: int) -> int:
+        self._long_wal = pages >= WAL_PAGES_BEFORE_CHECKPOINT
+        return apsw.SQLITE_OK
+
+    def _retry(self, act: Any) -> Any:
+        """Try until the lock is ours or the deadline is past, with growing, jittered pauses."""
+        deadline = self._waiting.monotonic() + self._lock_wait_ms
+        longest = RETRY_MS_MIN
+        while True:
+            try:
+                return act()
+            except apsw.BusyError:
+                if self._waiting.monotonic() >= deadline:
+                    raise
+            self._waiting.pause(RETRY_MS_MIN + (longest - RETRY_MS_MIN) * self._waiting.random(1)[0] / 255)
+            longest = min(longest * 2, RETRY_MS_MAX)
+
+
+class _translated:
+    """Turns what the driver says into refusals; a broken rule stays as it is, for `constraint`."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, apsw.ConstraintError):
+            return
+        if isinstance(error, (apsw.BusyError, apsw.LockedError)):
+            raise Refusal("STORAGE_BUSY", "The room is busy with another writer; try again.") from error
+        if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
+            raise Refusal(
+                "STORAGE_CORRUPT", f"The room at {self._path} is damaged; run clearway doctor to see what can be saved."
+            ) from error
+        if isinstance(error, (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError, OSError)):
+            raise Refusal(
+                "STORAGE_FAILURE", f"The room at {self._path} cannot be used: {_reason(error)}; nothing was changed."
+            ) from error
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, apsw.FullError):
+        return "the disk is full"
+    if isinstance(error, apsw.ReadOnlyError):
+        return "it is read-only"
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    return "the disk reports an error"

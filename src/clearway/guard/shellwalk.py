@@ -1,0 +1,519 @@
+"""A walk over the syntax tree of a command line, in the order in which a shell would run it.
+
+It carries along where the shell stands and what its names mean, and collects every path that the line writes to, and
+every patch it applies. It promises to end and never to raise: a command that is too long, too deep or not readable
+leaves `unknown` set beside whatever was found. A branch is taken both ways, a loop as often as its words tell, and a
+`cd` is taken to succeed.
+"""
+
+from __future__ import annotations
+
+from clearway.guard import patches
+from clearway.guard.shellbuiltins import BUILTINS
+from clearway.guard.shellparse import Parser, every_node
+from clearway.guard.shellwords import (
+    EMPTY_QUOTES,
+    NOTHING,
+    UNKNOWN,
+    Scope,
+    Value,
+    ansi,
+    expanded,
+    fields,
+    join,
+    plain,
+    quoted,
+    substituted,
+    unescaped,
+    unescaped_within,
+)
+from clearway.guard.toolcall import Target
+from clearway.guard.writers import (
+    PATCHERS,
+    SHELLS,
+    WRAPPERS,
+    WRITERS,
+    XARGS_VALUED,
+    Run,
+    cannot_write,
+    split_options,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from clearway.guard.shellparse import Tree
+    from clearway.guard.toolcall import Action
+
+    Node = dict[str, Any]
+
+STEPS_MAX = 8_000  # statements walked, those of loops and functions each time
+CALLS_MAX = 12  # functions within functions, scripts within scripts
+
+_WRITING = frozenset({">", ">>", ">|", "<>", "&>", "&>>", ">&", ">!", ">>|", ">>!", "&>|", "&>!", "&>>|", "&>>!"})
+_NO_FILES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/full", "/dev/zero"})
+_NO_FILE_FOLDERS = ("/dev/fd/", "/dev/tcp/", "/dev/udp/", "/dev/pts/", "/proc/self/fd/")
+_LEAVING = frozenset({"exit", "return", "break", "continue"})
+_PROCESS_FILE = Value(("/dev/fd/63",))
+
+
+class Walk:
+    """What one command line writes to: `targets`, `patch_targets`, and `unknown` if that may not be all."""
+
+    __slots__ = ("_calls", "_parser", "_steps", "_tree", "patch_targets", "targets", "unknown")
+
+    def __init__(self) -> None:
+        self.targets: dict[Target, None] = {}
+        self.patch_targets: dict[Target, None] = {}
+        self.unknown = False
+        self._parser = Parser()
+        self._tree: Tree | None = None
+        self._steps = 0
+        self._calls = 0
+
+    def read(self, command: str, cwd: str, home: str) -> None:
+        try:
+            self._read(command, Scope(cwd, home), None)
+        except RecursionError:
+            self.unknown = True
+
+    def read_script(self, script: Value, scope: Scope, fed: Value | None) -> Value:
+        """Walk a text that the line hands to a shell; gives back what it prints."""
+        self.unknown = self.unknown or not script.known
+        if len(script.texts) == 1:
+            return self._read(script.texts[0], scope, fed)
+        for text in script.texts:
+            self._read(text, scope.copy(), fed)
+        return UNKNOWN
+
+    def _read(self, text: str, scope: Scope, fed: Value | None) -> Value:
+        tree = self._parser.tree(text) if self._calls < CALLS_MAX else None
+        if tree is None:
+            self.unknown = True
+            self._keep_patch(patches.in_unreadable(text), scope)
+            return UNKNOWN
+        self.unknown = self.unknown or not tree.whole
+        around, self._tree = self._tree, tree
+        self._calls += 1
+        printed = self._statements(tree.statements, scope, fed)
+        self._calls -= 1
+        self._tree = around
+        return printed
+
+    # Statements.
+
+    def _statements(self, nodes: list[Node] | None, scope: Scope, fed: Value | None) -> Value:
+        printed = NOTHING
+        for node in nodes or ():
+            printed = printed.then(self._statement(node, scope, fed))
+        return printed
+
+    def _statement(self, node: Node, scope: Scope, fed: Value | None) -> Value:
+        self._steps += 1
+        if self._steps > STEPS_MAX:
+            self.unknown = True
+            return UNKNOWN
+        if node.get("Background"):
+            scope = scope.copy()
+        fed, elsewhere = self._redirections(node.get("Redirs") or [], scope, fed)
+        command = node.get("Cmd")
+        printed = self._command(command, scope, fed) if command else NOTHING
+        return NOTHING if elsewhere else printed
+
+    def _command(self, node: Node, scope: Scope, fed: Value | None) -> Value:
+        walk = _COMMANDS.get(node["Type"])
+        if walk:
+            return walk(self, node, scope, fed)
+        self._look_inside(node, scope)
+        return NOTHING
+
+    def _redirections(self, nodes: list[Node], scope: Scope, fed: Value | None) -> tuple[Value | None, bool]:
+        """What the command will read instead, and whether what it prints goes elsewhere."""
+        elsewhere = False
+        for node in nodes:
+            sign, word = node["Op"], node["Word"]
+            if sign in {"<<", "<<-"}:
+                fed = self._document(node, scope)
+            elif sign == "<<<":
+                fed = self._one(word, scope).then(Value(("\n",)))
+            elif sign in {"<", "<&"}:
+                fed = self._printed_into(word, scope)
+            elif sign in _WRITING:
+                self._write_to(sign, self._one(word, scope), scope)
+                elsewhere = elsewhere or node.get("N", {}).get("Value", "1") == "1"
+            else:
+                self.unknown = True
+        return fed, elsewhere
+
+    def _write_to(self, sign: str, goal: Value, scope: Scope) -> None:
+        if sign == ">&":  # a copy of a descriptor, unless a file is named
+            goal = Value(text for text in goal.texts if text.rstrip("-").strip("0123456789"))
+        self._touch(goal, "edit", scope)
+
+    def _printed_into(self, word: Node, scope: Scope) -> Value:
+        """`< <(command)` reads what the command prints; what is in a file is not known here."""
+        parts = word["Parts"]
+        if len(parts) == 1 and parts[0]["Type"] == "ProcSubst":
+            return self._statements(parts[0].get("Stmts"), scope.copy(), None)
+        self._one(word, scope)
+        return UNKNOWN
+
+    def _document(self, node: Node, scope: Scope) -> Value:
+        """The text of a here-document. It is only text: what it means is up to the command that reads it."""
+        body = node.get("Hdoc")
+        if not body:
+            return NOTHING
+        literal = any(part["Type"] != "Lit" or "\\" in part["Value"] for part in node["Word"]["Parts"])
+        cut = self._tree.cut_body(body) if self._tree else None
+        if cut is not None:
+            hidden = not literal and ("$(" in cut or "`" in cut)  # a command could stand there
+            self.unknown = self.unknown or hidden
+            text = Value((cut,), known=not hidden)
+        elif literal:
+            text = Value(("".join(part.get("Value", "") for part in body["Parts"]),))
+        else:
+            text = self._within_quotes(body["Parts"], scope, "$`\\")
+        if node["Op"] == "<<-":
+            text = text.map(lambda lines: "\n".join(line.lstrip("\t") for line in lines.split("\n")))
+        return text
+
+    # Simple commands.
+
+    def _simple(self, node: Node, scope: Scope, fed: Value | None) -> Value:
+        words = [field for word in node.get("Args") or () for field in self._fields(word, scope)]
+        assigned = node.get("Assigns") or []
+        before = dict(scope.names)
+        for assign in assigned:
+            self._assign(assign, scope)
+        if not words:
+            return NOTHING
+        printed = self._run(words, scope, fed)
+        for assign in assigned:  # they were for this command only
+            name = assign["Name"]["Value"]
+            scope.names.pop(name, None)
+            if name in before:
+                scope.names[name] = before[name]
+        return printed
+
+    def _run(self, words: list[Value], scope: Scope, fed: Value | None) -> Value:
+        name, *arguments = words
+        self.unknown = self.unknown or not name.known
+        if len(name.texts) == 1:
+            return self._run_named(name.texts[0], arguments, scope, fed)
+        for text in name.texts:
+            self._run_named(text, arguments, scope, fed)
+        return UNKNOWN
+
+    def _run_named(self, name: str, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
+        if name in scope.functions:
+            return self._call(scope.functions[name], arguments, scope, fed)
+        program = name.rpartition("/")[2]
+        run = Run(arguments, fed)
+        if program in WRITERS:
+            for goal, action in WRITERS[program](run):
+                self._touch(goal, action, scope)
+        if program in PATCHERS:
+            self._patch(PATCHERS[program](run), scope)
+        if program in BUILTINS:
+            return BUILTINS[program](self, arguments, scope, fed)
+        if program in SHELLS:
+            return self._shell(arguments, scope.copy(), fed)
+        if program == "xargs":
+            return self._xargs(arguments, scope.copy(), fed)
+        if program in WRAPPERS:
+            return self._wrapped(program, arguments, scope, fed)
+        return fed if program == "tee" and fed else UNKNOWN
+
+    def _call(self, body: Node, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
+        if self._calls >= CALLS_MAX:
+            self.unknown = True
+            return UNKNOWN
+        self._calls += 1
+        places, scope.places = scope.places, arguments
+        printed = self._statement(body, scope, fed)
+        scope.places = places
+        self._calls -= 1
+        return printed
+
+    def _wrapped(self, name: str, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
+        wrapper = WRAPPERS[name]
+        scope = scope if wrapper.here else scope.copy()
+        options, words = split_options(arguments, wrapper.valued)
+        for option, value in options:
+            if option in wrapper.moves:
+                scope.go(value or UNKNOWN)
+            elif option in {"-S", "--split-string"} and value:
+                words = [Value((word,)) for text in value.texts for word in text.split()] + words
+            elif name == "command" and option in {"-v", "-V"}:
+                return UNKNOWN
+        while wrapper.assigns and words and _is_assignment(words[0]):
+            variable, _, text = (words.pop(0).text or "").partition("=")
+            scope.names[variable] = Value((text,))
+        words = words[wrapper.skipped :]
+        return self._run(words, scope, fed) if words else UNKNOWN
+
+    def _xargs(self, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
+        options, command = split_options(arguments, XARGS_VALUED)
+        source = UNKNOWN if fed is None or any(option in {"-a", "--arg-file"} for option, _ in options) else fed
+        words = Value((word for text in source.texts for word in text.split()), source.known)
+        place = next((value.text for option, value in options if option in {"-I", "-J"} and value), None)
+        if place:
+            command = [_replaced(argument, place, words) for argument in command]
+        else:
+            command = [*command, words]
+        return self._run(command, scope, UNKNOWN) if len(command) > 1 or place else UNKNOWN
+
+    def _shell(self, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
+        """`sh -c TEXT`, or a shell that reads its commands from stdin. A script in a file is a program like others."""
+        inline, operands = _shell_options(arguments)
+        script = operands[0] if inline and operands else None if inline or operands else fed
+        if script is None:
+            return UNKNOWN
+        scope.places = operands[2:] if inline else []
+        if script.text is not None and not scope.functions and cannot_write(script.text):
+            return UNKNOWN
+        return self.read_script(script, scope, fed if inline else None)
+
+    def _patch(self, text: Value | None, scope: Scope) -> None:
+        if text is None:
+            return
+        self.unknown = self.unknown or not text.known
+        for each in text.texts:
+            self._keep_patch(patches.targets(each), scope)
+
+    def _keep_patch(self, found: list[Target], scope: Scope) -> None:
+        for target in found:
+            place = scope.locate(target.path)
+            self.unknown = self.unknown or not place.known
+            self.patch_targets.update((Target(path, target.action), None) for path in place.texts)
+
+    def _touch(self, goal: Value, action: Action, scope: Scope) -> None:
+        self.unknown = self.unknown or not goal.known
+        for text in goal.texts:
+            if text in _NO_FILES or text.startswith(_NO_FILE_FOLDERS) or not text:
+                continue
+            place = scope.locate(text)
+            self.unknown = self.unknown or not place.known
+            self.targets.update((Target(path, action), None) for path in place.texts)
+
+    # Compound commands.
+
+    def _binary(self, node: Node, scope: Scope, fed: Value | None) -> Value:
+        sign, left, right = node["Op"], node["X"], node["Y"]
+        if sign in {"|", "|&"}:
+            printed = self._statement(left, scope.copy(), fed)
+            return self._statement(right, scope.copy(), printed)
+        before = scope.copy()
+        printed = self._statement(left, scope, fed)
+        if sign == "&&":
+            return printed.then(self._statement(right, scope, fed))
+        other = before.copy()  # the right side runs where the left one has failed
+        self._statement(right, other, fed)
+        if other.differs(before) and not _leaves([right]):
+            scope.merge(other)
+        return printed
+
+    def _block(self, node: Node, scope: Scope, fed: Value | None) -> Value:
+        return self._statements(node.get("Stmts"), scope, fed)
+
+    def _subshell(self, node: Node, scope: Scope, fed: Value | None) -> Value:
+        return self._statements(node.get("Stmts"), scope.copy(), fed)
+
+    def _timed(self, node: Node, scope: Scope, fed: Value | None) -> Value:
+        return self._statement(node["Stmt"], scope, fed) if node.get("Stmt") else NOTHING
+
+    def _coprocess(self, node: Node, scope: Scope, fed: Value | None) -> Value:
+        self._statement(node["Stmt"], scope.copy(), UNKNOWN)
+        return NOTHING
+
+    def _if(self, node: Node, scope: Scope, fed: Value | None) -> Value:
+        self._statements(node.get("Cond"), scope, fed)
+        otherwise = scope.copy()
+        self._statements(node.get("Then"), scope, fed)
+        other = node.get("Else")
+        if other and other.get("Cond"):
+            self._if(other, otherwise, fed)
+        elif other:
+            self._statements(other.get("Then"), otherwise, fed)
+        if _leaves(node.get("Then")):
+            scope.become(otherwise)
+        elif not (other and not other.get("Cond") and _leaves(other.get("Then"))):
+            scope.merge(otherwise)
+        return UNKNOWN
+
+    def _case(self, node: Node, scope: Scope, fed: Value | None) -> Value:
+        self._one(node["Word"], scope)
+        before = scope.copy()
+        for item in node.get("Items") or ():
+            for pattern in item.get("Patterns") or ():
+                self._look_inside(pattern, scope)
+            branch = before.copy()
+            self._statements(item.get("Stmts"), branch, fed)
+            if branch.differs(before) and not _leaves(item.get("Stmts")):
+                scope.merge(branch)
+        return UNKNOWN
+
+    def _while(self, node: Node, scope: Scope, fed: Value | None) -> Value:
+        never = scope.copy()
+        self._rounds([*(node.get("Cond") or ()), *(node.get("Do") or ())], scope, fed)
+        scope.merge(never)
+        return UNKNOWN
+
+    def _for(self, node: Node, scope: Scope, fed: Value | None) -> Value:
+        loop = node["Loop"]
+        never = scope.copy()
+        if loop["Type"] == "WordIter":
+            items = loop.get("Items")
+            words = [field for word in items or () for field in self._fields(word, scope)]
+            every = Value() if items else scope.look_up("@")
+            for word in words:
+                every = every.either(word)
+            scope.names[loop["Name"]["Value"]] = every
+        else:
+            self._look_inside(loop, scope)
+            every = UNKNOWN
+        self._rounds(node.get("Do") or [], scope, fed)
+        if not (every.known and every.texts):
+            scope.merge(never)
+        return UNKNOWN
+
+    def _rounds(self, body: list[Node], scope: Scope, fed: Value | None) -> None:
+        """A round, and another if the first one left something different for it."""
+        before = scope.copy()
+        self._statements(body, scope, fed)
+        if scope.differs(before):
+            scope.merge(before)
+            self._statements(body, scope, fed)
+
+    def _function(self, node: Node, scope: Scope, fed: Value | None) -> Value:
+        scope.functions[node["Name"]["Value"]] = node["Body"]
+        return NOTHING
+
+    def _declare(self, node: Node, scope: Scope, fed: Value | None) -> Value:
+        for argument in node.get("Args") or ():
+            if argument.get("Naked"):
+                self._look_inside(argument, scope)
+            else:
+                self._assign(argument, scope)
+        return UNKNOWN
+
+    def _assign(self, node: Node, scope: Scope) -> None:
+        name = node["Name"]["Value"]
+        if node.get("Array"):
+            value = Value()
+            for element in node["Array"].get("Elems") or ():
+                for field in self._fields(element["Value"], scope) if element.get("Value") else ():
+                    value = value.either(field)
+        else:
+            value = self._assigned(node["Value"], scope) if node.get("Value") else NOTHING
+        if node.get("Index") or (node.get("Append") and node.get("Array")):
+            value = scope.names.get(name, Value()).either(value)
+        elif node.get("Append"):
+            value = scope.look_up(name).then(value)
+        scope.names[name] = value
+
+    # Words.
+
+    def _one(self, word: Node, scope: Scope) -> Value:
+        """A word where a single path or text is wanted."""
+        whole = self._wholly_quoted(word, scope)
+        if whole:
+            return whole
+        marked = self._marked(word["Parts"], scope)
+        found, known = Value(), marked.known
+        for text in marked.texts:
+            found = found.either(expanded(text, scope.home))
+        return Value(map(plain, found.texts), known and found.known)
+
+    def _fields(self, word: Node, scope: Scope) -> list[Value]:
+        """The arguments that a word becomes. What may become this or that stays one argument that may be any of it."""
+        whole = self._wholly_quoted(word, scope)
+        if whole:
+            return [whole]
+        marked = self._marked(word["Parts"], scope)
+        found = Value()
+        for text in marked.texts:
+            found = found.either(expanded(text, scope.home))
+        words = [field for text in found.texts for field in fields(text)]
+        if not marked.known or not found.known:
+            return [Value(words, known=False)]
+        return [Value(words)] if len(marked.texts) > 1 else [Value((each,)) for each in words]
+
+    def _assigned(self, word: Node, scope: Scope) -> Value:
+        """The right side of an assignment: neither split nor globbed."""
+        marked = self._marked(word["Parts"], scope)
+        if any(text.startswith("~") for text in marked.texts):
+            return self._one(word, scope)
+        return marked.map(plain)
+
+    def _wholly_quoted(self, word: Node, scope: Scope) -> Value | None:
+        """A word that is one quoted piece needs no marks; it may be megabytes long."""
+        parts = word["Parts"]
+        if len(parts) != 1:
+            return None
+        if parts[0]["Type"] == "SglQuoted" and not parts[0].get("Dollar"):
+            return Value((parts[0].get("Value", ""),))
+        if parts[0]["Type"] == "DblQuoted":
+            return self._within_quotes(parts[0].get("Parts") or [], scope, '$`"\\')
+        return None
+
+    def _marked(self, parts: list[Node], scope: Scope) -> Value:
+        """All texts a word may become, with marks where it was quoted."""
+        return join([self._part(part, scope) for part in parts], "")
+
+    def _part(self, part: Node, scope: Scope) -> Value:
+        kind = part["Type"]
+        if kind == "Lit":
+            return Value((unescaped(part["Value"]),))
+        if kind == "SglQuoted":
+            text = part.get("Value", "")
+            return Value((quoted(ansi(text) if part.get("Dollar") else text),))
+        if kind == "DblQuoted":
+            return self._within_quotes(part.get("Parts") or [], scope, '$`"\\').map(quoted)
+        return self._substitution(part, scope).map(substituted)
+
+    def _within_quotes(self, parts: list[Node], scope: Scope, escapable: str) -> Value:
+        values = [
+            Value((unescaped_within(part["Value"], escapable),))
+            if part["Type"] == "Lit"
+            else self._substitution(part, scope)
+            for part in parts
+        ]
+        return join(values, "") if values else NOTHING
+
+    def _substitution(self, part: Node, scope: Scope) -> Value:
+        """What a `$...` or a backquoted piece becomes, plain. The commands in it are walked."""
+        kind = part["Type"]
+        if kind == "ParamExp":
+            return self._parameter(part, scope)
+        if kind == "CmdSubst":
+            return self._statements(part.get("Stmts"), scope.copy(), None).map(lambda text: text.rstrip("\n"))
+        if kind == "ProcSubst":
+            self._statements(part.get("Stmts"), scope.copy(), UNKNOWN)
+            return _PROCESS_FILE
+        self._look_inside(part, scope)
+        return UNKNOWN
+
+    def _parameter(self, part: Node, scope: Scope) -> Value:
+        value = scope.look_up(part.get("Param", {}).get("Value", ""))
+        if any(part.get(sign) for sign in ("Excl", "Length", "Width", "Repl", "Slice", "Names", "NestedParam")):
+            self._look_inside(part, scope)
+            return UNKNOWN
+        operation = part.get("Exp")
+        if not operation:
+            return value
+        other = self._one(operation["Word"], scope) if operation.get("Word") else NOTHING
+        return _operated(value, operation["Op"], other, operation.get("Word"))
+
+    def _look_inside(self, node: Node, scope: Scope) -> None:
+        """Walk the commands in a piece that is not read any further: arithmetic, tests, patterns."""
+        for inner in every_node(node):
+            if inner.get("Type") in {"CmdSubst", "ProcSubst"}:
+                self._statements(inner.get("Stmts"), scope.copy(), UNKNOWN)
+
+
+_COMMANDS: dict[str, Callable[[Walk, Node, Scope, Value | None], Value]] = {
+    "CallExpr": Walk._simple,  # pyright: ignore[reportPrivateUsage]
+}

@@ -1,0 +1,323 @@
+"""What a word of a command line can become: quotes, escapes, braces, variables and the places a shell may stand in.
+
+A `Value` is the set of texts a word may turn into, and whether that is all it may. Where a branch or a loop leaves
+several possibilities, all of them are carried; what depends on anything outside the line is simply not known. Nothing
+here looks at the disk.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    Node = dict[str, Any]
+
+ALTERNATIVES_MAX = 512  # texts that one word may become; what goes beyond makes the word unknown
+VALUE_CHARS_MAX = 32 * 1_048_576  # of all these texts together: doubling in a loop ends here
+BRACES_MAX = 64
+EXPANDED_CHARS_MAX = 65_536  # a longer word with anything to expand in it is not a path
+
+# In a text that is still to be split and expanded, this stands before a character that was quoted ...
+QUOTED = "\0"
+# ... and this shows that there was a pair of quotes, even with nothing in it.
+EMPTY_QUOTES = "\0\1"
+_SPECIAL = "\0{},*?[]~ \t\n"
+_ANSI = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+
+class Value:
+    """The texts a word may become. `known` says that it can become nothing else."""
+
+    __slots__ = ("known", "texts")
+
+    def __init__(self, texts: Iterable[str] = (), known: bool = True) -> None:
+        self.texts = tuple(dict.fromkeys(texts))
+        self.known = known
+        if len(self.texts) > ALTERNATIVES_MAX:
+            self.texts, self.known = self.texts[:ALTERNATIVES_MAX], False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Value) and (self.texts, self.known) == (other.texts, other.known)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def text(self) -> str | None:
+        """The one text it must become, if there is just one."""
+        return self.texts[0] if self.known and len(self.texts) == 1 else None
+
+    def either(self, other: Value) -> Value:
+        return Value(self.texts + other.texts, self.known and other.known)
+
+    def then(self, other: Value) -> Value:
+        """The one directly followed by the other."""
+        left, right = len(self.texts), len(other.texts)
+        size = right * sum(map(len, self.texts)) + left * sum(map(len, other.texts))
+        if left * right > ALTERNATIVES_MAX or size > VALUE_CHARS_MAX:
+            return UNKNOWN
+        return Value((text + more for text in self.texts for more in other.texts), self.known and other.known)
+
+    def map(self, change: Callable[[str], str]) -> Value:
+        return Value((change(text) for text in self.texts), self.known)
+
+
+UNKNOWN = Value((), known=False)
+NOTHING = Value(("",))
+
+
+def join(values: list[Value], between: str = " ") -> Value:
+    joined = NOTHING
+    for number, value in enumerate(values):
+        joined = joined.then(value.map(lambda text: between + text)) if number else value
+    return joined
+
+
+class Scope:
+    """Where a shell stands and what its names mean, at one point of the line."""
+
+    __slots__ = ("before", "cwd", "functions", "home", "names", "places", "stack", "start")
+
+    def __init__(self, cwd: str, home: str) -> None:
+        self.start = self.cwd = Value((cwd,))
+        self.before = UNKNOWN
+        self.home = Value((home,)) if home else UNKNOWN
+        self.names: dict[str, Value] = {}
+        self.functions: dict[str, Node] = {}
+        self.places: list[Value] | None = None  # the positional parameters, where they are known
+        self.stack: list[Value] = []  # of pushd
+
+    def copy(self) -> Scope:
+        new = Scope.__new__(Scope)
+        new.become(self)
+        return new
+
+    def become(self, other: Scope) -> None:
+        self.start, self.home, self.cwd, self.before = other.start, other.home, other.cwd, other.before
+        self.names, self.functions = dict(other.names), dict(other.functions)
+        self.places = None if other.places is None else list(other.places)
+        self.stack = list(other.stack)
+
+    def merge(self, other: Scope) -> None:
+        """Afterwards, either of the two may be true."""
+        self.cwd, self.before = self.cwd.either(other.cwd), self.before.either(other.before)
+        for name in self.names.keys() | other.names.keys():
+            self.names[name] = self.look_up(name).either(other.look_up(name))
+        self.functions.update(other.functions)
+        if self.places != other.places:
+            self.places = None
+
+    def differs(self, other: Scope) -> bool:
+        return self.cwd != other.cwd or self.names != other.names or self.places != other.places
+
+    def look_up(self, name: str) -> Value:
+        if name in self.names:
+            return self.names[name]
+        if name in {"@", "*"} or name.isdigit():
+            return self._place(name)
+        return {"HOME": self.home, "PWD": self.cwd, "OLDPWD": self.before}.get(name, UNKNOWN)
+
+    def _place(self, name: str) -> Value:
+        if self.places is None or name == "0":
+            return UNKNOWN
+        if name.isdigit():
+            number = int(name[:9])
+            return self.places[number - 1] if number <= len(self.places) else NOTHING
+        every = Value()
+        for place in self.places:
+            every = every.either(place)
+        return every if self.places else NOTHING
+
+    def go(self, where: Value) -> None:
+        """Change the directory, the way a shell does it: `..` takes back the last step, whatever links there are."""
+        goals = [os.path.normpath(os.path.join(here, path)) for here in self.cwd.texts for path in where.texts]
+        known = self.cwd.known and where.known
+        self.before, self.cwd = self.cwd, Value(goals, known)
+
+    def locate(self, path: str) -> Value:
+        """Where a path leads from here: as it was written, unless the line has changed the directory."""
+        if self.cwd == self.start or os.path.isabs(path):
+            return Value((path,))
+        return Value((os.path.join(here, path) for here in self.cwd.texts), self.cwd.known)
+
+
+# Texts with marks: what was quoted can still be told from what was not.
+
+
+def quoted(text: str) -> str:
+    return EMPTY_QUOTES + _marked(text, _SPECIAL)
+
+
+def substituted(text: str) -> str:
+    """What a variable or command gave, outside quotes: it is split and globbed, but its braces are only text."""
+    return _marked(text, "\0{},~")
+
+
+def _marked(text: str, characters: str) -> str:
+    for character in characters:
+        if character in text:
+            text = text.replace(character, QUOTED + character)
+    return text
+
+
+def plain(text: str) -> str:
+    return text.replace(EMPTY_QUOTES, "").replace(QUOTED, "") if QUOTED in text else text
+
+
+def unescaped(text: str) -> str:
+    """A piece outside quotes: a backslash quotes the character behind it."""
+    first, *rest = text.split("\\")
+    pieces = [first]
+    rest = iter(rest)
+    for piece in rest:
+        if not piece:  # two backslashes in a row: the second is quoted, what follows it is not
+            pieces.append(QUOTED + "\\" + next(rest, ""))
+        elif piece[0] != "\n":
+            pieces.append((QUOTED + piece[0] if piece[0] in _SPECIAL else piece[0]) + piece[1:])
+        else:
+            pieces.append(piece[1:])
+    return "".join(pieces)
+
+
+def unescaped_within(text: str, escapable: str) -> str:
+    """A piece inside double quotes or a here-document, where a backslash quotes only some characters."""
+    if "\\" not in text:
+        return text
+    first, *rest = text.split("\\")
+    pieces = [first]
+    rest = iter(rest)
+    for piece in rest:
+        if not piece:
+            pieces.append("\\" + next(rest, ""))
+        elif piece[0] == "\n":
+            pieces.append(piece[1:])
+        else:
+            pieces.append(piece if piece[0] in escapable else "\\" + piece)
+    return "".join(pieces)
+
+
+def ansi(text: str) -> str:
+    """What stands between `$'` and `'`, or what `printf` and `echo -e` write."""
+    if "\\" not in text:
+        return text
+    pieces: list[str] = []
+    at = 0
+    while (slash := text.find("\\", at)) >= 0:
+        letter = text[slash + 1 : slash + 2]
+        pieces.append(text[at:slash])
+        character, at = _ansi_escape(text, slash + 1, letter)
+        pieces.append(character)
+    return "".join([*pieces, text[at:]])
+
+
+def _ansi_escape(text: str, at: int, letter: str) -> tuple[str, int]:
+    for sign, base, digits in (("x", 16, 2), ("u", 16, 4), ("U", 16, 8)):
+        if letter == sign:
+            number, end = _number(text, at + 1, base, digits)
+            return (chr(number) if 0 <= number < 0x110000 else "\\" + sign), end
+    if letter in "01234567" and letter:
+        number, end = _number(text, at, 8, 4 if letter == "0" else 3)
+        return chr(number & 255), end
+    if letter == "c":
+        return "", at + 2
+    return _ANSI.get(letter, letter), at + 1
+
+
+def _number(text: str, at: int, base: int, digits: int) -> tuple[int, int]:
+    end = at
+    while end < at + digits and text[end : end + 1] in tuple("0123456789abcdefABCDEF"[: 8 if base == 8 else None]):
+        end += 1
+    return (int(text[at:end], base) if end > at else -1), end
+
+
+def expanded(marked: str, home: Value) -> Value:
+    """All words that a marked text stands for, still marked, after braces and the tilde; unknown if it has a glob."""
+    if len(marked) > EXPANDED_CHARS_MAX:
+        return UNKNOWN
+    found: list[str] = []
+    known = True
+    for word in _braces(marked):
+        if word.startswith("~"):
+            rest = word[1:]
+            if not home.texts or (rest and rest[0] != "/"):
+                known = False
+                continue
+            word = quoted(home.texts[0]) + rest
+        if _has_glob(word):
+            known = False
+            continue
+        found.append(word)
+    return Value(found, known)
+
+
+def fields(marked: str) -> list[str]:
+    """The words that an expansion falls into, plain. Quotes keep together and keep even nothing."""
+    first, *rest = marked.split(QUOTED)
+    words: list[str | None] = [None]
+    _append_split(words, first)
+    for piece in rest:
+        words[-1] = (words[-1] or "") + ("" if piece[:1] == "\1" else piece[:1])
+        _append_split(words, piece[1:])
+    return [word for word in words if word is not None]
+
+
+def _append_split(words: list[str | None], text: str) -> None:
+    """Add text to the last word; blanks in it begin new ones."""
+    for number, part in enumerate(text.replace("\t", " ").replace("\n", " ").split(" ")):
+        if number:
+            words.append(None)
+        if part:
+            words[-1] = (words[-1] or "") + part
+
+
+def _has_glob(marked: str) -> bool:
+    bare = _without_quoted(marked)
+    return "*" in bare or "?" in bare or 0 <= bare.find("[") < bare.rfind("]")
+
+
+def _without_quoted(marked: str) -> str:
+    first, *rest = marked.split(QUOTED)
+    return first + "".join(piece[1:] for piece in rest) if rest else first
+
+
+def _braces(marked: str) -> list[str]:
+    """`a{b,c}` -> ab, ac. Ranges, and more braces than anyone writes, are left as they are: they become unknown."""
+    words = [marked]
+    for _ in range(BRACES_MAX):
+        place = next((number for number, word in enumerate(words) if _first_brace(word)), None)
+        if place is None or len(words) > ALTERNATIVES_MAX:
+            break
+        start, commas, end = _first_brace(words[place]) or (0, [], 0)
+        word = words[place]
+        edges = [start, *commas, end]
+        words[place : place + 1] = [
+            word[:start] + word[left + 1 : right] + word[end + 1 :]
+            for left, right in zip(edges, edges[1:], strict=False)
+        ]
+    return words
+
+
+def _first_brace(word: str) -> tuple[int, list[int], int] | None:
+    """Where the first brace with a comma in it opens, its own commas, and where it closes."""
+    if "{" not in word or "," not in word:
+        return None
+    opened: list[tuple[int, list[int]]] = []
+    best: tuple[int, list[int], int] | None = None
+    before = ""
+    for at, character in enumerate(word):
+        if before == QUOTED:
+            before = ""
+            continue
+        before = character
+        if character == "{":
+            opened.append((at, []))
+        elif character == "," and opened:
+            opened[-1][1].append(at)
+        elif character == "}" and opened:
+            start, commas = opened.pop()
+            if commas and (best is None or start < best[0]):
+                best = (start, commas, at)
+    return best

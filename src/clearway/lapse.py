@@ -1,0 +1,118 @@
+"""What time and death alone change; the first act of every write.
+
+A lease lapses when its time is over and no beat of its session carries it, or when the process of its session is
+certainly gone. Writes settle this before anything else; reads compute the same and change nothing. This module owns
+the release of both kinds of lease, because finishing an attempt frees paths and a death frees everything.
+"""
+
+from __future__ import annotations
+
+from clearway.alive import Process
+from clearway.db import Row, statements
+from clearway.leasing import attempt_lives_until, has_lapsed, path_lives_until
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clearway.db.tx import Tx
+
+SQL = statements(__file__)
+
+
+def lapse(tx: Tx) -> None:
+    """Let time pass: renew what beats carry, expire what has lapsed, end the sessions whose process is gone."""
+    for lease in tx.all(SQL.paths_due, now=tx.now):
+        until = path_until(tx, lease)
+        if has_lapsed(until, tx.now):
+            release(tx, [lease], "lapse")
+        else:
+            tx.change(SQL.carry_path, id=lease.id, until=until)
+    for attempt in tx.all(SQL.attempts_due, now=tx.now):
+        until = attempt_until(tx, attempt)
+        if has_lapsed(until, tx.now):
+            expire(tx, attempt, "lapse")
+        else:
+            tx.change(SQL.carry_attempt, id=attempt.id, until=until)
+    for session in dead_sessions(tx):
+        end_session(tx, session, "death")
+
+
+def path_until(tx: Tx, lease: Row) -> int:
+    """When a path lease lapses, beats counted (room ms)."""
+    return path_lives_until(lease.expires_at, lease.lease_ms, _beat(tx, lease))
+
+
+def attempt_until(tx: Tx, attempt: Row) -> int:
+    """When an attempt lapses, beats counted (room ms)."""
+    return attempt_lives_until(attempt.expires_at, attempt.lease_ms, _beat(tx, attempt), attempt.acted_at)
+
+
+def gone(tx: Tx) -> tuple[str, str]:
+    """For a read: the ids of path leases and of attempts that a write would lapse now, each joined into one text."""
+    if tx.gone is None:
+        paths, attempts = _gone(tx) if not tx.writes else ([], [])
+        tx.gone = " ".join(paths), " ".join(attempts)
+    return tx.gone
+
+
+def _gone(tx: Tx) -> tuple[list[str], list[str]]:
+    paths = [lease.id for lease in tx.all(SQL.paths_due, now=tx.now) if has_lapsed(path_until(tx, lease), tx.now)]
+    attempts = [
+        attempt.id for attempt in tx.all(SQL.attempts_due, now=tx.now) if has_lapsed(attempt_until(tx, attempt), tx.now)
+    ]
+    for session in dead_sessions(tx):
+        paths += [lease.id for lease in tx.all(SQL.paths_of, session=session.session)]
+        attempts += [attempt.id for attempt in tx.all(SQL.attempts_of, session=session.session)]
+    return paths, attempts
+
+
+def dead_sessions(tx: Tx) -> list[Row]:
+    """The open sessions whose process is certainly gone."""
+    return [
+        session
+        for session in tx.all(SQL.with_process)
+        if tx.liveness.is_dead(session.host, Process(session.boot, session.pidns, session.pid, session.started))
+    ]
+
+
+def end_session(tx: Tx, session: Row, why: str, *, keep_attempts: bool = False) -> None:
+    """Close a session and give back what it held. session: a row with `session` and `agent`."""
+    release(tx, tx.all(SQL.paths_of, session=session.session), why)
+    if not keep_attempts:
+        for attempt in tx.all(SQL.attempts_of, session=session.session):
+            expire(tx, attempt, why)
+    tx.change(SQL.end_session, id=session.session, now=tx.now, why=why)
+    tx.tell("session_ended", by=session, why=why)
+    if tx.beats is not None:
+        tx.beats.forget(session.session)
+
+
+def release(tx: Tx, leases: list[Row], why: str) -> list[str]:
+    """Remove path leases; the freed paths as they were spelled. Told to the log once per session."""
+    by_session: dict[str, list[Row]] = {}
+    for lease in leases:
+        tx.change(SQL.remove_path, id=lease.id)
+        by_session.setdefault(lease.session, []).append(lease)
+    for group in by_session.values():
+        facts = [{"path": lease.shown, "checkout": lease.checkout, "fence": lease.fence} for lease in group]
+        tx.tell("paths_released", by=group[0], why=why, paths=facts)
+    return [lease.shown for lease in leases]
+
+
+def release_of_attempt(tx: Tx, attempt: str) -> list[str]:
+    """The paths that were held for an attempt go with it."""
+    return release(tx, tx.all(SQL.paths_for_attempt, attempt=attempt), "attempt_ended")
+
+
+def expire(tx: Tx, attempt: Row, why: str) -> None:
+    """An attempt whose lease is over: notes and results stay, the issue's stored status is not touched."""
+    tx.change(SQL.expire, id=attempt.id, wall=tx.wall)
+    tx.tell("attempt_expired", issue=attempt.issue, attempt=attempt.id, by=attempt, why=why, fence=attempt.fence)
+    release_of_attempt(tx, attempt.id)
+
+
+def _beat(tx: Tx, lease: Row) -> int | None:
+    """The last sign of life of the session that holds this lease. A named holder gives none: term only."""
+    if lease.named or lease.ended_at is not None:
+        return None
+    from_file = tx.beats.last(lease.session) if tx.beats is not None else None
+    return lease.beat_at if from_file is None else max(lease.beat_at, min(from_file, tx.now))

@@ -1,0 +1,36 @@
+-- name: paths_due
+SELECT l.id, l.session, l.agent, l.shown, l.checkout, l.fence, l.expires_at, l.lease_ms, s.named, s.beat_at, s.ended_at
+FROM path_lease l JOIN session s ON s.id = l.session
+WHERE l.expires_at <= :now
+
+-- name: attempts_due
+SELECT a.id, a.issue, a.session, a.agent, a.fence, a.expires_at, a.lease_ms, a.acted_at, s.named, s.beat_at, s.ended_at
+FROM attempt a JOIN session s ON s.id = a.session
+WHERE a.status = 'active' AND a.expires_at <= :now
+
+-- name: with_process
+SELECT id AS session, agent, host, boot, pidns, pid, started FROM session WHERE ended_at IS NULL AND pid IS NOT NULL
+
+-- name: paths_of
+SELECT id, session, agent, shown, checkout, fence FROM path_lease WHERE session = :session
+
+-- name: paths_for_attempt
+SELECT id, session, agent, shown, checkout, fence FROM path_lease WHERE attempt = :attempt
+
+-- name: attempts_of
+SELECT id, issue, session, agent, fence FROM attempt WHERE session = :session AND status = 'active'
+
+-- name: carry_path
+UPDATE path_lease SET expires_at = :until WHERE id = :id
+
+-- name: carry_attempt
+UPDATE attempt SET expires_at = :until WHERE id = :id
+
+-- name: remove_path
+DELETE FROM path_lease WHERE id = :id
+
+-- name: expire
+UPDATE attempt SET status = 'expired', finished_wall = :wall WHERE id = :id AND status = 'active'
+
+-- name: end_session
+UPDATE session SET ended_at = :now, ended_why = :why, in_turn = 0, doing = NULL WHERE id = :id

@@ -1,0 +1,60 @@
+"""The state machines of issue and attempt, as tables. The schema's CHECK lists equal them; nothing else decides.
+
+`in_progress` is never stored: it is what an issue looks like while an attempt on it lives.
+"""
+
+from __future__ import annotations
+
+TYPES = ("epic", "task", "bug")
+STATUSES = ("open", "ready", "blocked", "review", "done", "cancelled")
+PRIORITIES = ("low", "medium", "high", "critical")  # stored as their place in this list
+
+TRANSITIONS: dict[str, tuple[str, ...]] = {
+    "open": ("ready", "cancelled"),
+    "ready": ("blocked", "review", "done", "cancelled"),
+    "blocked": ("ready", "cancelled"),
+    "review": ("ready", "blocked", "done", "cancelled"),
+    "done": ("ready",),
+    "cancelled": ("open",),
+}
+TERMINAL = frozenset({"done", "cancelled"})
+
+CLAIM_KIND = {"ready": "work", "review": "review"}  # stored status -> the kind of attempt it admits
+ATTEMPT_STATUSES = ("active", "completed", "failed", "interrupted", "expired")
+FAILED_ATTEMPTS = frozenset({"failed", "expired"})
+REPEATED_FAILURES = 3
+
+OUTCOMES = ("completed", "failed", "interrupted")
+WORK_TARGETS = ("done", "review", "ready", "blocked")
+REVIEW_OUTCOMES = {"approved": "done", "changes_requested": "ready", "blocked": "blocked"}
+FAILURE_CODES = (
+    "implementation_error",
+    "environment_error",
+    "missing_dependency",
+    "invalid_requirements",
+    "tests_failed",
+    "context_lost",
+    "timeout",
+    "other",
+)
+INTERRUPTION_CODES = (
+    "handoff",
+    "user_request",
+    "context_limit",
+    "client_shutdown",
+    "environment_change",
+    "other",
+)
+NOTE_KINDS = ("progress", "finding", "warning", "checkpoint")
+ARTIFACT_TYPES = ("file", "directory", "url", "commit", "branch", "pull_request", "log", "other")
+
+PATH_MODES = ("edit", "run")
+
+
+def may_move(status: str, target: str) -> bool:
+    return target in TRANSITIONS[status]
+
+
+def modes_exclude(one: str, other: str) -> bool:
+    """Runs coexist; an edit stands alone."""
+    return not (one == other == "run")

@@ -1,0 +1,67 @@
+"""Every bound of the house, named with its unit.
+
+Characters are Unicode code points. Durations end in `_ms` where they are compared with room time and in `_seconds`
+where a caller gives them.
+"""
+
+from __future__ import annotations
+
+# --- leases -----------------------------------------------------------------------------------------------------
+ISSUE_LEASE_SECONDS = 900
+ISSUE_LEASE_SECONDS_MIN = 30
+ISSUE_LEASE_SECONDS_MAX = 3_600
+PATH_LEASE_SECONDS = 1_800
+PATH_LEASE_SECONDS_MIN = 1
+PATH_LEASE_SECONDS_MAX = 28_800
+ATTEMPT_UNATTENDED_MS = 4 * 3_600_000  # beats renew an attempt this long after the last act that concerns it
+BEAT_EVERY_MS = 15_000
+REFUSAL_QUIET_MS = 60_000  # equal refusals within this time are told to the log once
+
+# --- texts ------------------------------------------------------------------------------------------------------
+TITLE_CHARS_MAX = 300
+DESCRIPTION_CHARS_MAX = 100_000
+CRITERIA_CHARS_MAX = 50_000
+NOTE_CHARS_MAX = 50_000
+SUMMARY_CHARS_MAX = 50_000
+REASON_CHARS_MAX = 2_000
+STEP_CHARS_MAX = 1_000
+STEPS_MAX = 20
+PURPOSE_CHARS_MAX = 500
+LABEL_CHARS_MAX = 64
+LABELS_PER_ISSUE_MAX = 50
+KEY_CHARS_MAX = 128
+TOKEN_CHARS_MAX = 512
+AGENT_NAME_CHARS_MAX = 64
+SESSION_CHARS_MAX = 256
+ID_CHARS_MAX = 64
+ARTIFACTS_MAX = 20
+ARTIFACT_URI_CHARS_MAX = 4_096
+ARTIFACT_TITLE_CHARS_MAX = 300
+
+# --- paths ------------------------------------------------------------------------------------------------------
+PATH_CHARS_MAX = 4_096
+PATHS_PER_CLAIM_MAX = 64
+PATHS_PER_CALL_MAX = 512  # one patch or command may touch this many files; more is refused, not cut
+
+# --- replies ----------------------------------------------------------------------------------------------------
+LIST_DEFAULT = 20
+LIST_MAX = 100
+CURSOR_CHARS_MAX = 4_096
+CONTEXT_BYTES = 8_000
+CONTEXT_BYTES_MIN = 1_000
+CONTEXT_BYTES_MAX = 200_000
+BRIEF_BYTES_MAX = 2_400
+REFUSAL_BYTES_MAX = 240
+ROOM_ITEMS_MAX = 50
+
+# --- the hook ---------------------------------------------------------------------------------------------------
+PAYLOAD_BYTES_MAX = 64 * 1_048_576
+HOOK_LOCK_WAIT_MS = 500  # how long a hook waits for a busy writer before it follows the fail mode
+COMMAND_LOCK_WAIT_MS = 8_000
+RETRY_MS_MIN = 0.2
+RETRY_MS_MAX = 20.0
+
+# --- storage ----------------------------------------------------------------------------------------------------
+WAL_PAGES_BEFORE_CHECKPOINT = 1_000
+REBOOT_GAP_MS_MAX = 7 * 86_400_000  # after a reboot, a wall-clock difference up to this counts as time passed
+SOCKET_PATH_BYTES_MAX = 100

@@ -1,0 +1,72 @@
+"""`@op`: an operation is a plain function, declared once.
+
+The declaration says what the door and the surfaces need to know and changes nothing about the function. Arguments,
+their checks and the JSON Schema are drawn from the signature (arguments.py) only when a surface asks, so a hook never
+pays for them.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Operation:
+    """One thing a caller can ask of a room."""
+
+    __slots__ = ("cli", "core", "durable", "function", "group", "keyed", "name", "writes")
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        writes: bool | str,
+        group: str,
+        core: bool,
+        keyed: str,
+        durable: bool,
+        cli: str,
+    ) -> None:
+        self.function = function
+        self.name: str = function.__name__
+        self.writes = writes
+        self.group = group
+        self.core = core
+        self.keyed = keyed
+        self.durable = durable
+        self.cli = cli
+
+
+def op(
+    *,
+    writes: bool | str = False,
+    group: str = "work",
+    core: bool = False,
+    keyed: str = "",
+    durable: bool = True,
+    cli: str = "",
+) -> Callable[[Function], Function]:
+    """Declare an operation.
+
+    writes: it changes the room, or the name of the argument that makes it do so. group: the tool group of the MCP profiles. core: it is in the default profile.
+    keyed: it takes an idempotency key, valid for the caller's "agent" or only for its "session". durable: the reply
+    promises something to another agent, so the commit reaches the disk first. cli: the words of its subcommand.
+    """
+
+    def declare(function: Function) -> Function:
+        function.operation = Operation(  # type: ignore[attr-defined]
+            function, writes=writes, group=group, core=core, keyed=keyed, durable=durable, cli=cli
+        )
+        return function
+
+    return declare
+
+
+def operation_of(function: Callable[..., Any]) -> Operation:
+    """The declaration of a function decorated with `@op`."""
+    declared: Operation = function.operation  # type: ignore[attr-defined]
+    return declared

@@ -1,0 +1,209 @@
+"""The differences of Linux, macOS and Windows, in one place.
+
+Facts about processes, the boot, the host and file systems. A fact that cannot be learned is None or empty, never a
+guess: callers treat "unknown" as "alive" and "supported".
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LINUX = sys.platform.startswith("linux")
+MACOS = sys.platform == "darwin"
+WINDOWS = sys.platform == "win32"
+
+_NETWORK_FILE_SYSTEMS = frozenset(
+    "nfs nfs3 nfs4 cifs smb2 smb3 smbfs afpfs webdav fuse.sshfs fuse.s3fs fuse.rclone ceph glusterfs lustre afs".split()
+)
+
+
+class ProcessFacts:
+    """What the system says about one process now."""
+
+    __slots__ = ("name", "parent", "started", "zombie")
+
+    def __init__(self, parent: int, started: str, zombie: bool, name: str) -> None:
+        self.parent = parent
+        self.started = started
+        self.zombie = zombie
+        self.name = name
+
+
+def process_facts(pid: int) -> ProcessFacts | None:
+    """None when there is no such process. Raises OSError when the system will not say."""
+    if LINUX:
+        return _linux_process(pid)
+    if MACOS:
+        return _macos_process(pid)
+    raise OSError("no process facts on this system")
+
+
+def command_line(pid: int) -> list[str]:
+    """The arguments of a process, empty where they cannot be read."""
+    if not LINUX:
+        return []
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return [part.decode("utf-8", "replace") for part in file.read(65_536).split(b"\0") if part]
+    except OSError:
+        return []
+
+
+def boot_id() -> str:
+    """An identifier that changes with every boot of the machine."""
+    if LINUX:
+        try:
+            with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+                return file.read().strip()
+        except OSError:
+            return "unknown"
+    if MACOS:
+        return _macos_sysctl(b"kern.bootsessionuuid") or "unknown"
+    return "unknown"
+
+
+def pid_namespace() -> str:
+    """Within what these process ids mean something; empty where there is but one."""
+    if not LINUX:
+        return ""
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+def host_name() -> str:
+    """The machine, distinct from others that share its network name."""
+    name = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "host")
+    try:
+        with open("/etc/machine-id", encoding="ascii") as file:
+            return f"{name}-{file.read().strip()[:8]}"
+    except (OSError, ValueError):
+        return name
+
+
+def data_directory(environ: Mapping[str, str]) -> str | None:
+    """Where a user's data goes on this system, or None when no home is known."""
+    home = environ.get("HOME", "")
+    if WINDOWS:
+        local = environ.get("LOCALAPPDATA", "")
+        return os.path.join(local, "Clearway") if local else None
+    if MACOS:
+        return os.path.join(home, "Library/Application Support/Clearway") if home else None
+    shared = environ.get("XDG_DATA_HOME", "")
+    if os.path.isabs(shared):
+        return os.path.join(shared, "clearway")
+    return os.path.join(home, ".local/share/clearway") if home else None
+
+
+def network_file_system(path: str) -> str | None:
+    """The kind of network file system that holds `path`, or None when it is a local one."""
+    best, kind, options = "", "", ""
+    for mounted, fstype, more in _mounts():
+        inside = path == mounted or path.startswith(mounted.rstrip("/") + "/")
+        if inside and len(mounted) >= len(best):
+            best, kind, options = mounted, fstype, more
+    if kind in _NETWORK_FILE_SYSTEMS or (kind == "9p" and "drvfs" in options):
+        return kind
+    return None
+
+
+def ignores_case(directory: str) -> bool:
+    """Whether the volume takes `README` and `readme` for one file. `directory` must exist."""
+    if LINUX:
+        return False  # a case-folding ext4 directory is opted into folder by folder; none of ours is
+    head, name = os.path.split(directory)
+    swapped = os.path.join(head, name.swapcase())
+    if swapped == directory:
+        return MACOS or WINDOWS
+    try:
+        return os.path.samefile(directory, swapped)
+    except OSError:
+        return False
+
+
+def full_sync(descriptor: int) -> None:
+    """Bring a file to the disk itself, not only to the drive's cache."""
+    if MACOS:
+        import fcntl
+
+        try:
+            fcntl.fcntl(descriptor, 51)  # F_FULLFSYNC
+            return
+        except OSError:
+            pass
+    os.fsync(descriptor)
+
+
+# --- Linux ------------------------------------------------------------------------------------------------------
+
+
+def _linux_process(pid: int) -> ProcessFacts | None:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            text = file.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    name, rest = text[text.index(b"(") + 1 : text.rindex(b")")], text[text.rindex(b")") + 2 :].split()
+    return ProcessFacts(int(rest[1]), rest[19].decode(), rest[0] in (b"Z", b"X"), name.decode("utf-8", "replace"))
+
+
+def _mounts() -> list[tuple[str, str, str]]:
+    if LINUX:
+        try:
+            with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as file:
+                return [_mountinfo(line) for line in file if " - " in line]
+        except OSError:
+            return []
+    if MACOS:
+        with os.popen("/sbin/mount") as lines:
+            return [_macos_mount(line) for line in lines if " on " in line]
+    return []
+
+
+def _mountinfo(line: str) -> tuple[str, str, str]:
+    before, after = line.split(" - ", 1)
+    point = before.split()[4].replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
+    return point, after.split()[0], after
+
+
+# --- macOS ------------------------------------------------------------------------------------------------------
+
+
+def _macos_mount(line: str) -> tuple[str, str, str]:
+    """`/dev/disk1 on /Volumes/a (apfs, local)`"""
+    point, _, rest = line.split(" on ", 1)[1].rpartition(" (")
+    return point, rest.split(",")[0].rstrip(")\n"), rest
+
+
+def _macos_process(pid: int) -> ProcessFacts | None:
+    import ctypes
+    import errno
+
+    library = ctypes.CDLL(None, use_errno=True)
+    record = ctypes.create_string_buffer(136)  # struct proc_bsdinfo of <sys/proc_info.h>
+    written = library.proc_pidinfo(pid, 3, ctypes.c_uint64(0), record, len(record))  # PROC_PIDTBSDINFO
+    if written != len(record):
+        if ctypes.get_errno() == errno.ESRCH:
+            return None
+        raise OSError(ctypes.get_errno(), "the system does not say")
+    raw = record.raw
+    status, parent = (int.from_bytes(raw[at : at + 4], sys.byteorder) for at in (4, 16))
+    seconds, micros = (int.from_bytes(raw[at : at + 8], sys.byteorder) for at in (120, 128))
+    name = raw[48:64].split(b"\0")[0].decode("utf-8", "replace")
+    return ProcessFacts(parent, f"{seconds}.{micros:06}", status == 5, name)  # SZOMB
+
+
+def _macos_sysctl(name: bytes) -> str:
+    import ctypes
+
+    library = ctypes.CDLL(None)
+    size = ctypes.c_size_t(64)
+    value = ctypes.create_string_buffer(64)
+    failed = library.sysctlbyname(name, value, ctypes.byref(size), None, ctypes.c_size_t(0))
+    return "" if failed else value.value.decode("ascii", "replace")

@@ -1,0 +1,208 @@
+"""Which repository, worktree and room a path belongs to, read from the disk without running git.
+
+The room of a path is that of the repository that holds the path, not of the agent's current folder. All worktrees of a
+repository share its common directory, and so their room. A checkout is one worktree on one host, known by a random id
+in that worktree's own git directory: a copied clone gets a new one, a bind mount of the same tree keeps it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from clearway import paths, platforms
+from clearway.config import POINTER
+from clearway.errors import Refusal
+from clearway.limits import PATH_CHARS_MAX
+from clearway.untrusted import quoted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clearway.clock import Clock
+
+_CHECKOUT_FILE = "clearway-checkout"
+_UP_MAX = 128  # folders above a path that are looked at
+
+
+class Repository:
+    """One worktree: its root, its own git directory and the common one (both empty in a project without git)."""
+
+    __slots__ = ("common", "git", "root")
+
+    def __init__(self, root: str, git: str, common: str) -> None:
+        self.root = root
+        self.git = git
+        self.common = common
+
+
+class Place:
+    """A path as a room knows it: the checkout that holds it, its key there, and how it is spelled."""
+
+    __slots__ = ("absolute", "checkout", "key", "repository", "root", "shown")
+
+    def __init__(self, absolute: str, repository: Repository | None, checkout: str, key: str, shown: str) -> None:
+        self.absolute = absolute
+        self.repository = repository  # None: outside of every repository, held in the machine room
+        self.root = "/" if repository is None else repository.root
+        self.checkout = checkout
+        self.key = key
+        self.shown = shown
+
+
+def absolute(raw: str, cwd: str, home: str) -> str:
+    """The real absolute path: relative to `cwd`, `~` and file:// understood, symlinks of existing parents resolved."""
+    if not raw or len(raw) > PATH_CHARS_MAX or "\0" in raw:
+        raise _unreadable(raw, "is empty" if not raw else "has a NUL" if "\0" in raw else "is too long")
+    try:
+        raw.encode("utf-8")
+        path = _spelled_out(raw, home)
+        if not os.path.isabs(path):
+            if not os.path.isabs(cwd):
+                raise _unreadable(raw, "is relative, and the caller's folder is not known")
+            path = os.path.join(cwd, path)
+        found = os.path.realpath(path)
+        os.lstat(found)
+        found.encode("utf-8")
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return found  # a path that is not there yet, or not ours to look at, is still a path
+    except (OSError, ValueError) as error:
+        raise _unreadable(raw, _reason(error)) from error
+    return found
+
+
+def locate(raw: str, cwd: str, home: str, clock: Clock) -> Place:
+    """Where a path that a caller wrote belongs. cwd: the caller's folder; home: what `~` means."""
+    path = absolute(raw, cwd, home)
+    repository = holding(path)
+    if repository is None:
+        return Place(path, None, f"host-{platforms.host_name()}", paths.key(path), path)
+    shown = os.path.relpath(path, repository.root).replace(os.sep, "/")
+    key = paths.key(shown, folds=platforms.ignores_case(repository.root))
+    return Place(path, repository, checkout_id(repository, clock), key, shown)
+
+
+def too_wide(place: Place, cwd: str, home: str) -> bool:
+    """The root, a home, or a folder above the repository in which the caller works."""
+    if place.repository is not None:
+        return False
+    here = holding(cwd) if os.path.isabs(cwd) else None
+    inside = [os.path.realpath(home)] if home else []
+    inside += [here.root] if here else []
+    return place.absolute == "/" or any(paths.covers(place.absolute, below) for below in inside)
+
+
+def holding(path: str) -> Repository | None:
+    """The worktree that holds `path`, or None. A submodule or nested clone is its own repository."""
+    folder = path if os.path.isdir(path) else os.path.dirname(path)
+    for _ in range(_UP_MAX):
+        git = os.path.join(folder, ".git")
+        found = _repository(folder, git)
+        if found is not None:
+            return found
+        upper = os.path.dirname(folder)
+        if upper == folder:
+            return None
+        folder = upper
+    return None
+
+
+def checkout_id(repository: Repository, clock: Clock) -> str:
+    """The id of this worktree on this host. It is kept with the git directory's identity, so a copy is noticed."""
+    file = os.path.join(repository.git, _CHECKOUT_FILE)
+    try:
+        if not repository.git:
+            raise FileNotFoundError
+        here = os.stat(repository.git)
+        identity = f"{here.st_dev}:{here.st_ino}"
+        known = _read_line(file).split(" ")
+        if len(known) == 2 and known[1] == identity:
+            return known[0]
+        return _new_checkout(file, identity, clock, replace=bool(known[0]))
+    except OSError:
+        # A git directory that cannot be written still has one identity: what it is and where.
+        import hashlib
+
+        return (
+            "X"
+            + hashlib.sha256(f"{platforms.host_name()}|{repository.git or repository.root}".encode())
+            .hexdigest()[:25]
+            .upper()
+        )
+
+
+def _new_checkout(file: str, identity: str, clock: Clock, *, replace: bool) -> str:
+    aside = f"{file}.{clock.new_id()}"
+    made = clock.new_id()
+    with open(aside, "w", encoding="ascii") as opened:
+        opened.write(f"{made} {identity}\n")
+    if replace:
+        os.replace(aside, file)
+        return _read_line(file).split(" ")[0]
+    try:
+        os.link(aside, file)
+    except FileExistsError:
+        pass
+    finally:
+        os.unlink(aside)
+    return _read_line(file).split(" ")[0]
+
+
+def _repository(root: str, git: str) -> Repository | None:
+    try:
+        if not os.path.lexists(git):
+            return Repository(root, "", "") if os.path.lexists(os.path.join(root, POINTER)) else None
+        if os.path.isdir(git):
+            return Repository(root, git, git) if os.path.exists(os.path.join(git, "HEAD")) else None
+        pointer = _read_line(git)
+    except OSError:
+        return None
+    if not pointer.startswith("gitdir: "):
+        return None
+    own = os.path.realpath(os.path.join(root, pointer[8:]))
+    shared = _read_line(os.path.join(own, "commondir"))
+    common = os.path.realpath(os.path.join(own, shared)) if shared else own
+    return Repository(root, own, common) if os.path.isdir(own) else None
+
+
+def _read_line(file: str) -> str:
+    """The first line of a small file, empty when it is not there."""
+    try:
+        with open(file, encoding="utf-8", errors="surrogateescape") as opened:
+            return opened.readline(PATH_CHARS_MAX + 16).strip()
+    except FileNotFoundError:
+        return ""
+    except NotADirectoryError:
+        return ""
+
+
+def _spelled_out(raw: str, home: str) -> str:
+    if raw.startswith("file://"):
+        raw = _from_uri(raw)
+    if raw == "~" or raw.startswith("~/"):
+        if not home:
+            raise ValueError("begins at a home that is not known")
+        return home + raw[1:]
+    return raw
+
+
+def _from_uri(uri: str) -> str:
+    rest = uri[7:]
+    host, slash, path = rest.partition("/")
+    if host not in ("", "localhost") or not slash:
+        raise ValueError("is on another host")
+    parts = ("/" + path).split("%")
+    raw = parts[0].encode("utf-8")
+    for part in parts[1:]:
+        raw += bytes([int(part[:2], 16)]) + part[2:].encode("utf-8")
+    return raw.decode("utf-8")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnicodeError):
+        return "is not valid text"
+    if isinstance(error, OSError):
+        return f"cannot be followed ({error.strerror})"
+    return str(error) or "cannot be understood"
+
+
+def _unreadable(raw: str, why: str) -> Refusal:
+    return Refusal("PATH_INVALID", f"The path {quoted(raw, 80)} {why}; give an existing folder's plain path.")

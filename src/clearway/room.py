@@ -1,0 +1,322 @@
+"""The door. Everything asked of a room comes in here, and the door does all that is not the operation's own business.
+
+A write: begin; settle what time and death changed; note the caller's presence; replay a known idempotency key; run
+inside a savepoint; store the reply; commit. A refusal undoes what the operation did, not what time did, and is told to
+the log before the commit. A read takes no lock and writes nothing; afterwards the caller's beat is noted.
+
+`ask` is for outsiders: a name, JSON arguments, all checked. `run` is for ourselves: a function and typed arguments.
+"""
+
+from __future__ import annotations
+
+import os
+
+from clearway import config, lapse, wire
+from clearway.alive import Liveness
+from clearway.beats import Beats
+from clearway.clock import Clock, token_hash
+from clearway.config import Caller
+from clearway.crew import agents
+from clearway.db import statements
+from clearway.db.tx import Tx
+from clearway.errors import TOLD, Refusal
+from clearway.limits import BEAT_EVERY_MS, COMMAND_LOCK_WAIT_MS, REFUSAL_QUIET_MS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    from clearway.db.postgres import PostgresEngine
+    from clearway.db.sqlite import SqliteEngine
+    from clearway.op import Operation
+
+    Answer = TypeVar("Answer")
+
+SQL = statements(__file__)
+
+
+class Room:
+    """One room, opened by one thread at a time."""
+
+    def __init__(
+        self, engine: SqliteEngine | PostgresEngine, *, home: str, clock: Clock, liveness: Liveness, beats: Beats | None
+    ) -> None:
+        self.engine = engine
+        self.clock = clock
+        self.liveness = liveness
+        self.beats = beats
+        self._home = home
+        self._secret: bytes | None = None
+        self._noted: dict[str, int] = {}
+
+    def ask(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        """Answer one operation asked from outside. Raises Refusal; anything else is a bug."""
+        from clearway.arguments import checked
+
+        values, key = checked(operation, arguments, caller, self.clock)
+        function = operation.function
+        writes = values.get(operation.writes) is not None if isinstance(operation.writes, str) else operation.writes
+        if not writes:
+            return self.run(lambda tx: function(tx, **values), caller=caller, writes=False)
+        first = _adoption(values) if "lease_token" in values else None
+        if key is None:
+            return self.run(lambda tx: function(tx, **values), caller=caller, durable=operation.durable, first=first)
+        return self.run(
+            lambda tx: _once(tx, operation, key, values), caller=caller, durable=operation.durable, first=first
+        )
+
+    def run(
+        self,
+        act: Callable[[Tx], Answer],
+        *,
+        caller: Caller,
+        writes: bool = True,
+        durable: bool = True,
+        first: Callable[[Tx], None] | None = None,
+    ) -> Answer:
+        """Run one act of ours in a transaction of its own. first: what comes before time passes (an adoption)."""
+        if not writes:
+            return self._read(act, caller)
+        tx = self._begin(caller, writes=True, durable=durable)
+        try:
+            agents.arrive(tx)
+            if first is not None:
+                first(tx)
+            lapse.lapse(tx)
+            agents.beat(tx)
+            tx.savepoint()
+            try:
+                answer = act(tx)
+            except Refusal as refusal:
+                tx.undo()
+                _tell_refusal(tx, refusal)
+                tx.commit()
+                raise
+            tx.commit()
+        except Refusal:
+            tx.rollback()
+            raise
+        except BaseException as error:
+            tx.rollback()
+            rule = self.engine.constraint(error) if isinstance(error, Exception) else None
+            if rule is not None:
+                raise _objection(rule) from error
+            raise
+        self._beat(caller, tx.now)
+        return answer
+
+    def close(self) -> None:
+        self.engine.close()
+
+    def _read(self, act: Callable[[Tx], Answer], caller: Caller) -> Answer:
+        tx = self._begin(caller, writes=False)
+        try:
+            answer = act(tx)
+        finally:
+            tx.rollback()
+        self._beat(caller, tx.now)
+        return answer
+
+    def _begin(self, caller: Caller, *, writes: bool, durable: bool = True) -> Tx:
+        session = self.engine.begin(writes=writes, durable=durable)
+        try:
+            real = type(self.clock) is Clock
+            return Tx(
+                session,
+                clock=self.clock,
+                liveness=self.liveness,
+                beats=self.beats,
+                caller=caller,
+                secret=self._token_secret,
+                writes=writes,
+                server_time=self.engine.time(session) if real else None,  # type: ignore[arg-type]
+            )
+        except BaseException:
+            session.rollback()
+            raise
+
+    def _beat(self, caller: Caller, now: int) -> None:
+        """Any question of a session is a sign of its life."""
+        if caller.named:
+            return
+        if self.beats is not None:
+            self.beats.note(caller.key, now)
+        elif now - self._noted.get(caller.key, 0) >= BEAT_EVERY_MS:
+            self._noted[caller.key] = now
+            try:
+                self.run(lambda tx: None, caller=caller, durable=False)
+            except Refusal:
+                pass  # the reply stands; the next question is a beat, too
+
+    def _token_secret(self) -> bytes:
+        if self._secret is None:
+            self._secret = config.secret(self._home, self.clock)
+        return self._secret
+
+
+def open_room(
+    project: str,
+    *,
+    home: str,
+    clock: Clock,
+    address: str | None = None,
+    liveness: Liveness | None = None,
+    upgrade: bool = True,
+    lock_wait_ms: int = COMMAND_LOCK_WAIT_MS,
+) -> Room:
+    """Open the room of a project, made if it is not there yet.
+
+    address: the DSN of a PostgreSQL server, or None for the file in `home`. upgrade: an older schema may be brought
+    forward (a backup is written first). lock_wait_ms: how long a write waits for another writer.
+    """
+    folder = os.path.join(home, "rooms", project)
+    address = address or _address(folder)
+    beats: Beats | None = None
+    engine: SqliteEngine | PostgresEngine
+    if address is None:
+        from clearway.db.sqlite import SqliteEngine
+
+        engine = SqliteEngine(os.path.join(folder, "room.db"), clock, lock_wait_ms=lock_wait_ms)
+        beats = Beats(os.path.join(home, "run", "beat", project))
+    else:
+        from clearway.db.postgres import PostgresEngine
+
+        engine = PostgresEngine(address, f"clearway_{project.lower()}", clock, lock_wait_ms=lock_wait_ms)
+    return _opened(engine, project, home=home, clock=clock, liveness=liveness, beats=beats, upgrade=upgrade)
+
+
+def open_machine_room(
+    *, home: str, clock: Clock, liveness: Liveness | None = None, lock_wait_ms: int = COMMAND_LOCK_WAIT_MS
+) -> Room:
+    """The room of files outside every repository, which also remembers where repositories without a pointer live."""
+    from clearway.db.sqlite import SqliteEngine
+
+    engine = SqliteEngine(os.path.join(home, "machine.db"), clock, lock_wait_ms=lock_wait_ms)
+    beats = Beats(os.path.join(home, "run", "beat", MACHINE))
+    return _opened(engine, MACHINE, home=home, clock=clock, liveness=liveness, beats=beats, upgrade=True)
+
+
+MACHINE = "machine"
+
+
+def _opened(
+    engine: SqliteEngine | PostgresEngine,
+    project: str,
+    *,
+    home: str,
+    clock: Clock,
+    liveness: Liveness | None,
+    beats: Beats | None,
+    upgrade: bool,
+) -> Room:
+    _keep_private(home)
+    seed = {
+        "project_id": project,
+        "wall": clock.wall(),
+        "test_clock": int(type(clock) is not Clock),
+        "boot": clock.boot(),
+        "monotonic": clock.monotonic(),
+        "room": clock.monotonic() if type(clock) is not Clock else clock.wall(),
+    }
+    engine.migrate(seed, upgrade=upgrade)
+    room = Room(engine, home=home, clock=clock, liveness=liveness or Liveness(), beats=beats)
+    _check_identity(room, project)
+    return room
+
+
+def _check_identity(room: Room, project: str) -> None:
+    session = room.engine.begin(writes=False)
+    try:
+        here = next(iter(session.rows(SQL.identity, {})), None)
+    finally:
+        session.rollback()
+    if here is None or here.project_id != project:
+        raise Refusal(
+            "PROJECT_DATABASE_MISMATCH",
+            f"The room at {room.engine.path} belongs to another project; restore the right file or remove it.",
+        )
+    if here.test_clock != int(type(room.clock) is not Clock):
+        raise Refusal(
+            "STORAGE_CONFIGURATION",
+            "A room keeps the kind of clock it was made with; CLEARWAY_TEST_CLOCK is for tests.",
+        )
+
+
+def _keep_private(home: str) -> None:
+    """State is its owner's alone; what others could read is tightened."""
+    try:
+        if os.stat(home).st_mode & 0o077:
+            os.chmod(home, 0o700)
+    except OSError:
+        pass  # not there yet, or not ours to change: opening says what is wrong
+
+
+def _address(folder: str) -> str | None:
+    try:
+        with open(os.path.join(folder, "address"), encoding="utf-8") as file:
+            return file.read().strip() or None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _adoption(values: dict[str, Any]) -> Callable[[Tx], None]:
+    """Whoever shows a valid token before its term holds the attempt: before time or a death can take it away."""
+    from clearway.work import attempts
+
+    return lambda tx: attempts.adopt(tx, values["attempt_id"], values["lease_token"])
+
+
+def _once(tx: Tx, operation: Operation, key: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Answer a keyed request once; the same request under the same key gets the same answer again, token included."""
+    scope = tx.caller.key if operation.keyed == "session" else tx.caller.agent
+    asked = token_hash(wire.dumps(sorted(values.items())))
+    known = tx.one(SQL.answered, operation=operation.name, scope=scope, key=key)
+    if known is not None:
+        if known.request_hash != asked:
+            raise Refusal(
+                "IDEMPOTENCY_CONFLICT",
+                "This idempotency key was used for another request; use a new key for a new request.",
+            )
+        reply = wire.loads(known.reply)
+        if "fence" in reply and "attempt_id" in reply:
+            reply["lease_token"] = tx.token(reply["attempt_id"], reply["fence"])
+        return reply
+    reply = operation.function(tx, **values)
+    kept = {name: value for name, value in reply.items() if name != "lease_token"}
+    tx.change(
+        SQL.keep_answer,
+        operation=operation.name,
+        scope=scope,
+        key=key,
+        request_hash=asked,
+        reply=wire.dumps(kept),
+        at=tx.now,
+    )
+    return reply
+
+
+def _tell_refusal(tx: Tx, refusal: Refusal) -> None:
+    """Refusals about possession are told to the log, equal ones once a minute."""
+    if refusal.evidence is not None:
+        tx.tell("late_result", **refusal.evidence)
+    if refusal.code not in TOLD:
+        return
+    subject = str(refusal.facts.get("path") or refusal.facts.get("issue") or refusal.facts.get("attempt_id") or "")
+    who = {"session": tx.caller.key, "code": refusal.code, "subject": subject}
+    last = tx.one(SQL.refusal_told, **who)
+    if last is not None and tx.now - last.told_at < REFUSAL_QUIET_MS:
+        tx.change(SQL.pass_over, **who)
+        return
+    tx.change(SQL.note_refusal, **who, now=tx.now)
+    repeated = {"repeated": last.passed_over} if last is not None and last.passed_over else {}
+    tx.tell("refused", code=refusal.code, subject=subject, message=refusal.message, **repeated)
+
+
+def _objection(rule: str) -> Refusal:
+    """The database enforces too. What it says in the place of a rule of ours is translated here, once."""
+    if "path_held" in rule:
+        return Refusal("PATH_HELD", "One of these paths is held by another session; ask again to see by whom.")
+    if "attempt_live" in rule:
+        return Refusal("ACTIVE_ATTEMPT_EXISTS", "This issue is being worked on; ask for another.")
+    return Refusal("INTERNAL", "The room refused an inconsistent change; nothing was changed.")

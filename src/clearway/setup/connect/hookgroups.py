@@ -1,0 +1,122 @@
+"""Hooks in a JSON file of the form `{"hooks": {EVENT: [{"matcher": M, "hooks": [HANDLER]}]}}`.
+
+Claude Code, Codex and others share this form. Ours stand in groups of their own. What another person wrote is never
+dropped, reordered or changed, even inside a group that also holds a handler of ours; ours are known by the exact form
+of their command, never by a word in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+from clearway.setup.connect import jsontext
+from clearway.setup.registered import read_hook_command
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One handler to register for an event; without a matcher where the event has none."""
+
+    event: str
+    handler: dict[str, Any]
+    matcher: str | None = None
+
+    def group(self) -> dict[str, Any]:
+        matcher = {} if self.matcher is None else {"matcher": self.matcher}
+        return {**matcher, "hooks": [self.handler]}
+
+
+def join(text: str, wanted: list[Wanted]) -> str:
+    """The text with exactly the wanted handlers of ours."""
+    by_event = {entry.event: entry for entry in wanted}
+    for event in dict.fromkeys([*_events(text), *by_event]):
+        text = _settle(text, event, by_event.get(event))
+    return text
+
+
+def part(text: str, original: str | None) -> str:
+    """The text without a handler of ours, and without what became empty by it and was not there before us."""
+    kept = _events(original) if original is not None else None
+    removed = False
+    for event in _events(text):
+        places = _ours(text, event)
+        removed = removed or bool(places)
+        text = _without(text, event, places)
+        if places and not _events(text)[event] and event not in (kept or {}):
+            text = jsontext.remove(text, ["hooks", event])
+    if removed and not _events(text) and not (original is not None and "hooks" in jsontext.load(original)):
+        text = jsontext.remove(text, ["hooks"])
+    return text
+
+
+def commands(text: str) -> list[str]:
+    """The commands of ours in the file, each once."""
+    handlers = [handler for event in _events(text) for _, _, handler in _handlers(text, event) if _is_ours(handler)]
+    return list(dict.fromkeys(handler["command"] for handler in handlers))
+
+
+def foreign_places(text: str) -> set[tuple[str, int, int, str]]:
+    """Where the handlers of other people stand: event, group, place in the group, and the handler itself."""
+    return {
+        (event, group, place, repr(handler))
+        for event in _events(text)
+        for group, place, handler in _handlers(text, event)
+        if not _is_ours(handler)
+    }
+
+
+def _settle(text: str, event: str, wanted: Wanted | None) -> str:
+    if wanted and not isinstance(_events(text).get(event, []), list):
+        raise ValueError(f'"hooks.{event}" in it is not an array')
+    places = _ours(text, event)
+    if wanted and len(places) == 1:
+        group, place = places[0]
+        found = _events(text)[event][group]
+        if found.get("matcher") == wanted.matcher:
+            if found["hooks"][place] == wanted.handler:
+                return text
+            return jsontext.put(text, ["hooks", event, group, "hooks", place], wanted.handler)
+    text = _without(text, event, places)
+    if wanted:
+        if event in _events(text):
+            return jsontext.append(text, ["hooks", event], wanted.group())
+        return jsontext.put(text, ["hooks", event], [wanted.group()])
+    return jsontext.remove(text, ["hooks", event]) if places and not _events(text)[event] else text
+
+
+def _without(text: str, event: str, places: list[tuple[int, int]]) -> str:
+    for group, place in reversed(places):
+        text = jsontext.remove(text, ["hooks", event, group, "hooks", place])
+        if not _events(text)[event][group]["hooks"]:
+            text = jsontext.remove(text, ["hooks", event, group])
+    return text
+
+
+def _ours(text: str, event: str) -> list[tuple[int, int]]:
+    return [(group, place) for group, place, handler in _handlers(text, event) if _is_ours(handler)]
+
+
+def _is_ours(handler: Any) -> bool:
+    return isinstance(handler, dict) and read_hook_command(cast("dict[str, Any]", handler).get("command")) is not None
+
+
+def _handlers(text: str, event: str) -> Iterator[tuple[int, int, Any]]:
+    groups = _events(text).get(event)
+    for group, entry in enumerate(cast("list[Any]", groups) if isinstance(groups, list) else []):
+        handlers: Any = cast("dict[str, Any]", entry).get("hooks") if isinstance(entry, dict) else None
+        if isinstance(handlers, list):
+            for place, handler in enumerate(cast("list[Any]", handlers)):
+                yield group, place, handler
+
+
+def _events(text: str) -> dict[str, Any]:
+    """What the file says about each event. Raises ValueError where it has another shape."""
+    document = jsontext.load(text)
+    if not isinstance(document, dict):
+        raise ValueError("its top level is not an object")
+    hooks: Any = cast("dict[str, Any]", document).get("hooks", {})
+    if not isinstance(hooks, dict):
+        raise ValueError('"hooks" in it is not an object')
+    return cast("dict[str, Any]", hooks)

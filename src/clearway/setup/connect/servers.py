@@ -1,0 +1,55 @@
+"""Our entry among the MCP servers of a JSON file of the form `{"mcpServers": {NAME: ENTRY}}`.
+
+A server of somebody else that has our name is refused, not replaced. What the person added to our entry - arguments
+after `mcp`, variables of their own - stays.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from clearway.setup.connect import jsontext
+from clearway.setup.registered import BAKED_VARIABLES, is_mcp_entry
+
+NAME = "clearway"
+TAKEN = f"it has an MCP server named {NAME} that is not ours; rename that one and try again"
+
+
+def join(text: str, entry: dict[str, Any], preferred: dict[str, Any]) -> str:
+    """The text with our entry. `preferred` are settings the person may choose otherwise."""
+    found = _servers(text).get(NAME)
+    if found is not None and not is_mcp_entry(found):
+        raise ValueError(TAKEN)
+    wanted = merged(found or {}, entry)
+    for name, value in preferred.items():
+        wanted.setdefault(name, value)
+    return text if found == wanted else jsontext.put(text, ["mcpServers", NAME], wanted)
+
+
+def part(text: str, original: str | None) -> str:
+    """The text without our entry, and without `mcpServers` if nothing else is in it and it was not there before us."""
+    servers = _servers(text)
+    if not is_mcp_entry(servers.get(NAME)):
+        return text
+    text = jsontext.remove(text, ["mcpServers", NAME])
+    if len(servers) == 1 and not (original is not None and "mcpServers" in jsontext.load(original)):
+        text = jsontext.remove(text, ["mcpServers"])
+    return text
+
+
+def merged(found: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
+    """Our entry over an earlier one of ours, keeping what the person added."""
+    env: Any = found.get("env")
+    theirs = cast("dict[str, Any]", env) if isinstance(env, dict) else {}
+    added = {name: value for name, value in theirs.items() if name not in BAKED_VARIABLES}
+    return {**found, **entry, "args": found.get("args", entry["args"]), "env": {**entry["env"], **added}}
+
+
+def _servers(text: str) -> dict[str, Any]:
+    document = jsontext.load(text)
+    if not isinstance(document, dict):
+        raise ValueError("its top level is not an object")
+    servers: Any = cast("dict[str, Any]", document).get("mcpServers", {})
+    if not isinstance(servers, dict):
+        raise ValueError('"mcpServers" in it is not an object')
+    return cast("dict[str, Any]", servers)

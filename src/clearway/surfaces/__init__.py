@@ -1,0 +1,1 @@
+"""The faces of the house: each translates between its outside and the catalogue, and decides nothing."""

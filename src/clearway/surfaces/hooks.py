@@ -1,0 +1,278 @@
+"""A client's hook: one JSON payload in, one verdict out in that client's own dialect.
+
+This is the full step: it opens the room in its own process, asks the guard's one question, and leaves. It never crashes
+and never answers late: what it cannot read or reach follows the fail mode, open with one visible line unless closed was
+chosen. At the end of a turn it never says "deny", whatever happens: clients loop on that.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from clearway import config, repository, wire
+from clearway.alive import Liveness
+from clearway.config import Caller, Settings
+from clearway.errors import Refusal
+from clearway.limits import HOOK_LOCK_WAIT_MS, PATHS_PER_CALL_MAX, PAYLOAD_BYTES_MAX
+from clearway.rooms import Rooms
+from clearway.surfaces import callers
+from clearway.untrusted import folded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, NoReturn
+
+    from clearway.guard.toolcall import Target, ToolCall
+    from clearway.repository import Place
+    from clearway.room import Room
+
+CLIENTS = ("claude", "codex", "generic")
+_TURN_ENDS = frozenset({"stop", "interrupt", "idle"})
+_DENIABLE = frozenset({"before"})
+_COMES_BACK = frozenset({"clear", "resume"})  # a session that ends so goes on under another id
+
+
+class Decision:
+    """What the guard answers: a reason to deny, context to add, both empty for a silent allow."""
+
+    __slots__ = ("context", "deny", "warning")
+
+    def __init__(self, deny: str = "", context: str = "", warning: str = "") -> None:
+        self.deny = deny
+        self.context = context
+        self.warning = warning
+
+
+def main(client: str) -> NoReturn:
+    """Answer the hook of `client` on stdin and leave at once, without the interpreter's farewell."""
+    code = 0
+    try:
+        out, err, code = answer(client, _standard_input(), os.environ)
+        _write(1, out)
+        _write(2, err)
+    except BaseException as error:
+        _write(2, f"clearway: guard open (INTERNAL {type(error).__name__})\n")
+    os._exit(code)
+
+
+def answer(client: str, raw: bytes, environ: Mapping[str, str]) -> tuple[str, str, int]:
+    """stdout, stderr and exit status for one payload."""
+    if config.flag(environ, "CLEARWAY_OFF"):
+        return "", "", 0
+    adapter = _adapter(client)
+    fail_closed = config.flag(environ, "CLEARWAY_FAIL_CLOSED") or config.flag(environ, "AGENT_LEASE_FAIL_CLOSED")
+    payload, problem = _payload(raw)
+    call = adapter.read(payload, environ)
+    if problem:
+        call.problem = problem
+    try:
+        if call.problem:
+            raise Refusal("INVALID_ARGUMENT", call.problem)
+        decision = decide(call, Settings(environ))
+    except Refusal as refusal:
+        decision = _failed(call, refusal, closed=fail_closed, environ=environ)
+    except Exception as error:
+        bug = Refusal("INTERNAL", f"{type(error).__name__}: {error}")
+        decision = _failed(call, bug, closed=fail_closed, environ=environ)
+    out, err, code = adapter.answer(call, decision)
+    return out, decision.warning + err, code
+
+
+def decide(call: ToolCall, settings: Settings) -> Decision:
+    """What becomes of one event of one client."""
+    rooms = Rooms(settings, upgrade=False, lock_wait_ms=HOOK_LOCK_WAIT_MS)
+    caller = callers.of_hook(call, settings, rooms.liveness)
+    if call.moment == "before":
+        return _before(call, rooms, caller)
+    room = _home_room(rooms, caller)
+    if room is not None:
+        context = _event(call, room, caller)
+        return Decision(context=context)
+    return Decision()
+
+
+def _event(call: ToolCall, room: Room, caller: Caller) -> str:
+    """Everything that is not a question before a call. Any of it is a sign of life."""
+    from clearway.crew import agents, briefing, leases
+
+    moment = call.moment
+    if moment == "start":
+        room.run(agents.begin_session, caller=caller, durable=False)
+        return room.run(briefing.brief, caller=caller, writes=False)
+    if moment == "prompt":
+        room.run(lambda tx: agents.turn(tx, begins=True), caller=caller, durable=False)
+    elif moment in _TURN_ENDS:
+        room.run(lambda tx: (leases.end_turn(tx, caller.thread), agents.turn(tx, begins=False)), caller=caller)
+    elif moment == "child_stop":
+        room.run(lambda tx: leases.end_turn(tx, caller.thread), caller=caller)
+    elif moment == "end":
+        if call.source not in _COMES_BACK:
+            room.run(lambda tx: agents.leave(tx, call.source or "ended"), caller=caller)
+    else:
+        room.run(lambda tx: None, caller=caller, writes=False)
+    return ""
+
+
+def _before(call: ToolCall, rooms: Rooms, caller: Caller) -> Decision:
+    """Refuse what another holds, claim what is free, and be silent about the rest."""
+    targets = _targets(call, rooms)
+    if len(targets) > PATHS_PER_CALL_MAX:
+        return Decision(deny=_sentence(Refusal("LIMIT_EXCEEDED", f"One call may touch {PATHS_PER_CALL_MAX} paths.")))
+    if not targets:
+        room = _home_room(rooms, caller)
+        if room is not None:
+            room.run(lambda tx: None, caller=caller, writes=False)
+        return Decision()
+    try:
+        places = _located(call, targets, rooms, caller)
+        _ask_each_room(rooms, caller, places)
+    except Refusal as refusal:
+        if refusal.code in ("PATH_HELD", "PATH_INVALID", "PATH_OTHER_CHECKOUT"):
+            return Decision(deny=_sentence(refusal))
+        raise
+    return Decision()
+
+
+def _targets(call: ToolCall, rooms: Rooms) -> list[Target]:
+    if call.kind == "edit":
+        return call.targets
+    if call.kind == "shell":
+        from clearway.guard import shell
+
+        found = shell.writes(call.command, call.cwd or "", os.path.expanduser("~"))
+        return [*call.targets, *found.targets]
+    return []
+
+
+def _located(call: ToolCall, targets: list[Target], rooms: Rooms, caller: Caller) -> list[Place]:
+    """Each place once. A path that a command computes and we cannot follow is not refused: it is unknown."""
+    places: dict[str, Place] = {}
+    for target in targets:
+        try:
+            place = rooms.locate(target.path, caller.cwd)
+        except Refusal:
+            if call.kind == "shell":
+                continue
+            raise
+        places.setdefault(place.absolute, place)
+    return list(places.values())
+
+
+def _ask_each_room(rooms: Rooms, caller: Caller, places: list[Place]) -> None:
+    """Ask the rooms in order of id; a refusal in a later one gives back what this call took in the earlier ones."""
+    by_room: dict[str, tuple[Room, list[Place]]] = {}
+    for place in places:
+        room = rooms.of_repository(place.repository)
+        by_room.setdefault(room.engine.path, (room, []))[1].append(place)
+    taken: list[tuple[Room, list[int]]] = []
+    for name in sorted(by_room):
+        room, here = by_room[name]
+        try:
+            taken.append((room, _ask(room, caller, here)))
+        except Refusal:
+            rooms.give_back(taken, caller)
+            raise
+
+
+def _ask(room: Room, caller: Caller, places: list[Place]) -> list[int]:
+    """Look first, without a lock: a held file stays held though the disk is full or a writer is busy."""
+    from clearway.guard import verdict
+
+    try:
+        free = room.run(lambda tx: verdict.look(tx, places), caller=caller, writes=False)
+    except Refusal as refusal:
+        if refusal.code != "PATH_HELD":
+            raise
+        try:  # asked again as a write, the refusal is told to the log, and a lease that lapsed meanwhile is seen
+            return room.run(lambda tx: verdict.claim(tx, places), caller=caller, durable=False)
+        except Refusal as again:
+            raise (again if again.code == "PATH_HELD" else refusal) from None
+    if not free:
+        return []
+    return room.run(lambda tx: verdict.claim(tx, places), caller=caller, durable=False)
+
+
+def _home_room(rooms: Rooms, caller: Caller) -> Room | None:
+    """The room of the folder in which the client works, or None outside of any repository."""
+    if not os.path.isabs(caller.cwd):
+        return None
+    found = repository.holding(os.path.realpath(caller.cwd))
+    return None if found is None else rooms.of_repository(found)
+
+
+def _failed(call: ToolCall, refusal: Refusal, *, closed: bool, environ: Mapping[str, str]) -> Decision:
+    """The fail mode: open with one visible, counted line; closed turns it into a refusal in the client's dialect."""
+    sentence = _sentence(refusal)
+    if closed and call.moment in _DENIABLE:
+        return Decision(deny=f"{sentence} (the guard is set to fail closed)")
+    _count(environ, refusal.code)
+    return Decision(warning=f"clearway: guard open ({sentence})\n")
+
+
+def _count(environ: Mapping[str, str], code: str) -> None:
+    """One line a passage, for doctor. Lost without harm when nothing can be written."""
+    try:
+        folder = os.path.join(config.home(environ), "run")
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        descriptor = os.open(os.path.join(folder, "guard-open"), os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+        try:
+            if os.fstat(descriptor).st_size < 1_048_576:
+                os.write(descriptor, f"{Settings(environ).clock().wall()} {code}\n".encode())
+        finally:
+            os.close(descriptor)
+    except (OSError, Refusal, ValueError):
+        pass
+
+
+def _payload(raw: bytes) -> tuple[dict[str, Any], str]:
+    """The payload as an object, or an empty one and what is wrong with it."""
+    if len(raw) > PAYLOAD_BYTES_MAX:
+        return {}, f"the payload has more than {PAYLOAD_BYTES_MAX // 1_048_576} MiB"
+    try:
+        value = wire.loads(raw)
+    except ValueError as error:
+        return {}, f"the payload is not JSON: {folded(str(error), 80)}"
+    return (value, "") if isinstance(value, dict) else ({}, "the payload is not a JSON object")
+
+
+def _adapter(client: str) -> Any:
+    if client == "claude":
+        from clearway.surfaces.clients import claude as adapter
+    elif client == "codex":
+        from clearway.surfaces.clients import codex as adapter
+    elif client == "generic":
+        from clearway.surfaces.clients import generic as adapter
+    else:
+        raise Refusal("INVALID_ARGUMENT", f"There is no hook for {client!r}; there is {', '.join(CLIENTS)}.")
+    return adapter
+
+
+def _sentence(refusal: Refusal) -> str:
+    return f"{refusal.code}: {refusal.message}"
+
+
+def _standard_input() -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while size <= PAYLOAD_BYTES_MAX:
+        part = os.read(0, 1_048_576)
+        if not part:
+            break
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
+
+
+def _write(descriptor: int, text: str) -> None:
+    data = text.encode("utf-8", "backslashreplace")
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    except OSError:
+        pass  # the client is gone, or closed this end; the exit status still speaks
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "generic")

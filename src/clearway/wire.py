@@ -1,0 +1,95 @@
+"""JSON for modules that a hook loads.
+
+The public `json` package imports `re` and costs more than the work itself. The C scanner and encoder behind it do not;
+where a Python lacks them, the public package is used instead, with the same results.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_SPACE = " \t\n\r"
+
+
+class _Scanning:
+    """The attributes that the C scanner reads from its context."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    memo: dict[str, str] = {}
+
+    @staticmethod
+    def parse_constant(name: str) -> float:
+        raise ValueError(f"{name} is not JSON")
+
+
+def _c_loads() -> Callable[[str], Any]:
+    from _json import make_scanner  # type: ignore[import-not-found, attr-defined]
+
+    scan: Callable[[str, int], tuple[Any, int]] = make_scanner(_Scanning)
+
+    def decode(text: str) -> Any:
+        start = len(text) - len(text.lstrip(_SPACE))
+        try:
+            value, end = scan(text, start)
+        except (StopIteration, SystemError):  # without json.decoder loaded, the scanner cannot say what is wrong
+            return _public_loads(text)
+        except RecursionError:
+            raise ValueError("JSON nested too deeply") from None
+        if text[end:].strip(_SPACE):
+            raise ValueError(f"more than one JSON value, at character {end}")
+        return value
+
+    return decode
+
+
+def _public_loads(text: str) -> Any:
+    import json
+
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("JSON nested too deeply") from None
+
+
+def _c_dumps() -> Callable[[Any], str]:
+    from _json import encode_basestring, make_encoder  # type: ignore[import-not-found, attr-defined]
+
+    def refuse(value: Any) -> Any:
+        raise TypeError(f"{type(value).__name__} is not JSON")
+
+    encode = make_encoder(None, refuse, encode_basestring, None, ":", ",", False, False, False)
+    return lambda value: "".join(encode(value, 0))
+
+
+def _choose() -> tuple[Callable[[str], Any], Callable[[Any], str]]:
+    try:
+        decode, encode = _c_loads(), _c_dumps()
+        if decode(encode({"a": [1, None, "b"]})) == {"a": [1, None, "b"]}:
+            return decode, encode
+    except (ImportError, AttributeError, TypeError):
+        pass
+    import json
+
+    return _public_loads, lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+_decode, _encode = _choose()
+
+
+def loads(text: str | bytes) -> Any:
+    """Read one JSON value. A byte order mark is skipped. Raises ValueError for anything else."""
+    if isinstance(text, bytes):
+        text = text.decode("utf-8")  # UnicodeDecodeError is a ValueError
+    return _decode(text[1:] if text[:1] == "\ufeff" else text)
+
+
+def dumps(value: Any) -> str:
+    """Write one JSON value, compact, with non-ASCII characters as they are."""
+    return _encode(value)

@@ -1,0 +1,1 @@
+"""What is to be done, and who is at it."""
