@@ -9,7 +9,8 @@ whether it is on this machine, `files(asked)` which of its files hold what.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from types import ModuleType
 
 from clearway.config import Settings, check_name
@@ -64,15 +65,25 @@ def disconnect(
     clients: their names; none for all we know. project: without one only the user's own files are looked at.
     """
     chosen = _known(clients or list(CLIENTS), list(CLIENTS))
-    settings: dict[str, SettingsFile] = {}  # by path: in a repository that is the home folder both scopes are one file
-    for scope in scopes:
-        if scope == "user" or project:
-            asked = _asked(home, scope, "", environ, project)
-            settings |= {os.path.realpath(file.path): file for name in chosen for file in CLIENTS[name].files(asked)}
-    changes = _planned(list(settings.values()), _parted)
+    changes = _planned(_everywhere(chosen, home, environ, scopes, project), _parted)
     if write:
         files.write_all(changes)
     return changes
+
+
+def registered(
+    clients: Sequence[str], home: str, *, environ: Mapping[str, str], project: str = ""
+) -> list[tuple[str, str, str]]:
+    """Every hook command of ours that the clients' files hold now: client, file, command.
+
+    A file that cannot be read as what it should be is refused, by its name.
+    """
+    found: list[tuple[str, str, str]] = []
+    for file in _everywhere(_known(clients or list(CLIENTS), list(CLIENTS)), home, environ, SCOPES, project):
+        if file.commands and (text := files.read(file.path)) is not None:
+            with _named(file):
+                found += [(file.client, file.path, command) for command in file.commands(_start(file, text))]
+    return found
 
 
 def installed(environ: Mapping[str, str]) -> list[str]:
@@ -108,17 +119,36 @@ def _installed(asked: Asked) -> list[str]:
     return [name for name, client in CLIENTS.items() if client.installed(asked)]
 
 
+def _everywhere(
+    clients: Sequence[str], home: str, environ: Mapping[str, str], scopes: Sequence[str], project: str
+) -> list[SettingsFile]:
+    """The files of some clients in all scopes, each once: for a repository in the home folder they are the same."""
+    settings: dict[str, SettingsFile] = {}
+    for scope in scopes:
+        if scope == "user" or project:
+            asked = _asked(home, scope, "", environ, project)
+            settings |= {os.path.realpath(file.path): file for name in clients for file in CLIENTS[name].files(asked)}
+    return list(settings.values())
+
+
+@contextmanager
+def _named(file: SettingsFile) -> Generator[None]:
+    """What is wrong with a file is told with its name."""
+    try:
+        yield
+    except ValueError as problem:
+        raise Refusal(
+            "INVALID_ARGUMENT", f"{file.path} was left alone: {problem}. Nothing was written.", file=file.path
+        ) from problem
+
+
 def _planned(settings: Sequence[SettingsFile], plan: Callable[[SettingsFile, str | None], Change]) -> list[Change]:
     """The changes of some files; the files are read here, and written only when all of them could be planned."""
     changes: list[Change] = []
     for file in settings:
         text = files.read(file.path)
-        try:
+        with _named(file):
             change = plan(file, text)
-        except ValueError as problem:
-            raise Refusal(
-                "INVALID_ARGUMENT", f"{file.path} was left alone: {problem}. Nothing was written.", file=file.path
-            ) from problem
         if change.after != change.before:
             changes.append(change)
     return changes

@@ -60,16 +60,23 @@ def files(asked: Asked) -> list[SettingsFile]:
         notes, state_notes, mode = (_USER_SCOPE, _RESTART), (), 0o600
     return [
         SettingsFile(
-            CLIENT, settings, "{}\n", lambda text: hookgroups.join(text, wanted), hookgroups.part, notes, mode
+            CLIENT,
+            settings,
+            blank="{}\n",
+            join=lambda text: hookgroups.join(text, wanted),
+            part=hookgroups.part,
+            notes=notes,
+            mode=mode,
+            commands=hookgroups.commands,
         ),
         SettingsFile(
             CLIENT,
             state,
-            "{}\n",
-            lambda text: servers.join(text, entry, preferred),
-            servers.part,
-            state_notes,
-            mode,
+            blank="{}\n",
+            join=lambda text: servers.join(text, entry, preferred),
+            part=servers.part,
+            notes=state_notes,
+            mode=mode,
         ),
     ]
 

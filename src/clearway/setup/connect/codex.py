@@ -64,15 +64,21 @@ def files(asked: Asked) -> list[SettingsFile]:
         SettingsFile(
             CLIENT,
             os.path.join(folder, "hooks.json"),
-            "{}\n",
-            lambda text: hookgroups.join(text, wanted),
-            hookgroups.part,
-            (_TRUST, _PROJECT_SCOPE) if project else (_TRUST,),
-            mode,
-            _moved,
+            blank="{}\n",
+            join=lambda text: hookgroups.join(text, wanted),
+            part=hookgroups.part,
+            notes=(_TRUST, _PROJECT_SCOPE) if project else (_TRUST,),
+            mode=mode,
+            remark=_moved,
+            commands=hookgroups.commands,
         ),
         SettingsFile(
-            CLIENT, os.path.join(folder, "config.toml"), "", lambda text: join(text, asked.binding), part, (), mode
+            CLIENT,
+            os.path.join(folder, "config.toml"),
+            blank="",
+            join=lambda text: join(text, asked.binding),
+            part=part,
+            mode=mode,
         ),
     ]
 
