@@ -50,5 +50,18 @@ class Beats:
             pass
 
     def _file(self, session: str) -> str:
-        name = "".join(letter if letter.isalnum() or letter in "-_.=@" else f"%{ord(letter):x}" for letter in session)
-        return os.path.join(self._folder, name[:_NAME_MAX])
+        return os.path.join(self._folder, _name(session))
+
+
+def rooms_with(folder: str, session: str) -> list[str]:
+    """The rooms, by the names of their folders below `folder`, in which `session` has given signs of life."""
+    try:
+        rooms = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    return [room for room in rooms if os.path.exists(os.path.join(folder, room, _name(session)))]
+
+
+def _name(session: str) -> str:
+    name = "".join(letter if letter.isalnum() or letter in "-_.=@" else f"%{ord(letter):x}" for letter in session)
+    return name[:_NAME_MAX]

@@ -79,12 +79,20 @@ def pid_namespace() -> str:
 
 def host_name() -> str:
     """The machine, distinct from others that share its network name."""
-    name = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "host")
+    name = _node()
     try:
         with open("/etc/machine-id", encoding="ascii") as file:
             return f"{name}-{file.read().strip()[:8]}"
     except (OSError, ValueError):
         return name
+
+
+def _node() -> str:
+    if hasattr(os, "uname"):
+        return os.uname().nodename
+    import socket
+
+    return socket.gethostname()
 
 
 def data_directory(environ: Mapping[str, str]) -> str | None:

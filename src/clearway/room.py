@@ -178,7 +178,7 @@ def open_room(
         from clearway.db.sqlite import SqliteEngine
 
         engine = SqliteEngine(os.path.join(folder, "room.db"), clock, lock_wait_ms=lock_wait_ms)
-        beats = Beats(os.path.join(home, "run", "beat", project))
+        beats = Beats(os.path.join(beat_folder(home), project))
     else:
         from clearway.db.postgres import PostgresEngine
 
@@ -193,11 +193,16 @@ def open_machine_room(
     from clearway.db.sqlite import SqliteEngine
 
     engine = SqliteEngine(os.path.join(home, "machine.db"), clock, lock_wait_ms=lock_wait_ms)
-    beats = Beats(os.path.join(home, "run", "beat", MACHINE))
+    beats = Beats(os.path.join(beat_folder(home), MACHINE))
     return _opened(engine, MACHINE, home=home, clock=clock, liveness=liveness, beats=beats, upgrade=True)
 
 
 MACHINE = "machine"
+
+
+def beat_folder(home: str) -> str:
+    """Where the beats of all rooms are, a folder each."""
+    return os.path.join(home, "run", "beat")
 
 
 def _opened(

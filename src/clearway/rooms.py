@@ -12,11 +12,12 @@ import os
 
 from clearway import repository
 from clearway.alive import Liveness
+from clearway.beats import rooms_with
 from clearway.config import Caller, Settings, pointer_text, read_pointer
 from clearway.db import statements
 from clearway.errors import Refusal
 from clearway.limits import COMMAND_LOCK_WAIT_MS
-from clearway.room import MACHINE, Room, open_machine_room, open_room
+from clearway.room import MACHINE, Room, beat_folder, open_machine_room, open_room
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +60,13 @@ class Rooms:
 
     def of_repository(self, place: Repository | None) -> Room:
         """The room of a repository, made if it has none yet; the machine room for None."""
-        project = MACHINE if place is None else self.project_of(place)
+        return self._of_project(MACHINE if place is None else self.project_of(place))
+
+    def of_session(self, session: str) -> list[Room]:
+        """The rooms in which a session has acted on this machine: one that works in several ends its turn in all."""
+        return [self._of_project(project) for project in rooms_with(beat_folder(self.settings.home), session)]
+
+    def _of_project(self, project: str) -> Room:
         room = self._open.get(project)
         if room is None:
             room = self._machine() if project == MACHINE else self._room(project)

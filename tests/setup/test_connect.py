@@ -141,6 +141,15 @@ def test_codex_gets_its_hooks_its_server_and_its_writable_folder(machine: Machin
     assert config["sandbox_workspace_write"]["writable_roots"] == [machine.data]
 
 
+def test_codex_shows_its_model_our_tools_at_once(machine: Machine) -> None:
+    machine.connect()
+    server = tomllib.loads(machine.codex_config.read_text())["mcp_servers"]["clearway"]
+    assert server["omit_tools_from"] == ["deferred"]
+    machine.codex_config.write_text(machine.codex_config.read_text().replace('["deferred"]', "[]"))
+    machine.connect()
+    assert tomllib.loads(machine.codex_config.read_text())["mcp_servers"]["clearway"]["omit_tools_from"] == []
+
+
 def test_hooks_and_servers_are_bound_to_one_room_folder_fail_mode_and_name(machine: Machine) -> None:
     machine.environ["CLEARWAY_FAIL_CLOSED"] = "1"
     machine.connect(agent_name="ada")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from clearway.room import Room
 
 CLIENTS = ("claude", "codex", "generic")
-_TURN_ENDS = frozenset({"stop", "interrupt", "idle"})
+_ENDS = frozenset({"stop", "interrupt", "idle", "child_stop", "end"})
 _DENIABLE = frozenset({"before"})
 _COMES_BACK = frozenset({"clear", "resume"})  # a session that ends so goes on under another id
 
@@ -86,33 +86,43 @@ def decide(call: ToolCall, settings: Settings) -> Decision:
     caller = callers.of_hook(call, settings, rooms.liveness)
     if call.moment == "before":
         return _before(call, rooms, caller)
-    room = _home_room(rooms, caller)
-    if room is not None:
-        context = _event(call, room, caller)
-        return Decision(context=context)
-    return Decision()
+    home_room = _home_room(rooms, caller)
+    if call.moment in _ENDS:
+        for room in _each_once([home_room, *rooms.of_session(caller.key)]):
+            _end(call, room, caller)
+        return Decision()
+    return Decision(context=_event(call, home_room, caller) if home_room is not None else "")
 
 
 def _event(call: ToolCall, room: Room, caller: Caller) -> str:
-    """Everything that is not a question before a call. Any of it is a sign of life."""
-    from clearway.crew import agents, briefing, leases
+    """Everything that neither asks nor ends anything. Any of it is a sign of life."""
+    from clearway.crew import agents, briefing
 
-    moment = call.moment
-    if moment == "start":
+    if call.moment == "start":
         room.run(agents.begin_session, caller=caller, durable=False)
         return room.run(briefing.brief, caller=caller, writes=False)
-    if moment == "prompt":
+    if call.moment == "prompt":
         room.run(lambda tx: agents.turn(tx, begins=True), caller=caller, durable=False)
-    elif moment in _TURN_ENDS:
-        room.run(lambda tx: (leases.end_turn(tx, caller.thread), agents.turn(tx, begins=False)), caller=caller)
-    elif moment == "child_stop":
-        room.run(lambda tx: leases.end_turn(tx, caller.thread), caller=caller)
-    elif moment == "end":
-        if call.source not in _COMES_BACK:
-            room.run(lambda tx: agents.leave(tx, call.source or "ended"), caller=caller)
     else:
         room.run(lambda tx: None, caller=caller, writes=False)
     return ""
+
+
+def _end(call: ToolCall, room: Room, caller: Caller) -> None:
+    """A turn, a subagent's turn or a session ends in one of the rooms it worked in."""
+    from clearway.crew import agents, leases
+
+    if call.moment == "child_stop":
+        room.run(lambda tx: leases.end_turn(tx, caller.thread), caller=caller, durable=False)
+    elif call.moment != "end":
+        room.run(lambda tx: leases.end_turn(tx, caller.thread), caller=caller, durable=False)
+        room.run(lambda tx: agents.turn(tx, begins=False), caller=caller, durable=False)
+    elif call.source not in _COMES_BACK:
+        room.run(lambda tx: agents.leave(tx, call.source or "ended"), caller=caller, durable=False)
+
+
+def _each_once(rooms: list[Room | None]) -> list[Room]:
+    return list({id(room): room for room in rooms if room is not None}.values())
 
 
 def _before(call: ToolCall, rooms: Rooms, caller: Caller) -> Decision:
@@ -142,7 +152,7 @@ def _targets(call: ToolCall, rooms: Rooms) -> list[Target]:
         from clearway.guard import shell
 
         found = shell.writes(call.command, call.cwd or "", os.path.expanduser("~"))
-        return [*call.targets, *found.targets]
+        return [*call.targets, *found.targets, *found.patch_targets]
     return []
 
 

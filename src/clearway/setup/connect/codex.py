@@ -48,6 +48,8 @@ _PROJECT_SCOPE = (
     "keep them out of git."
 )
 _SERVER = ("mcp_servers", servers.NAME)
+# Without it Codex shows a model only the server's name, and keeps the tools for a search that it may never make.
+_DEFERRING = "omit_tools_from"
 _ROOTS = ("sandbox_workspace_write", "writable_roots")
 
 
@@ -137,6 +139,8 @@ def _moved(before: str, after: str) -> tuple[str, ...]:
 def _join_server(text: str, entry: dict[str, Any]) -> str:
     text = tomltext.put(text, (*_SERVER, "command"), entry["command"])
     text = tomltext.put(text, (*_SERVER, "args"), entry["args"])
+    if tomltext.look(tomltext.load(text), (*_SERVER, _DEFERRING)) is None:
+        text = tomltext.put(text, (*_SERVER, _DEFERRING), ["deferred"])
     table = (*_SERVER, "env")
     if tomltext.holds_value(text, table):
         return tomltext.put(text, table, entry["env"])
