@@ -100,7 +100,7 @@ def room_with_issues(folder: str, count: int) -> tuple[Room, list[str]]:
     room = open_room(clock.new_id(), home=folder, clock=clock, lock_wait_ms=60_000)
     caller = Caller("planner", "plan", host="bench")
     made = [
-        room.ask(OPERATIONS["create_issue"], {"title": f"Issue number {place} of the bench"}, caller)
+        room.ask(OPERATIONS["create_issue"], {"title": f"Issue number {place} of the bench", "status": "ready"}, caller)
         for place in range(count)
     ]
     return room, [issue["display_id"] for issue in made]
@@ -115,9 +115,9 @@ def _mixed(own: list[str], shared: list[str]) -> list[str]:
     mixed: list[str] = []
     step = max(1, len(own) // max(1, len(shared)))
     for place, issue in enumerate(own):
+        mixed.append(issue)
         if place % step == 0 and place // step < len(shared):
             mixed.append(shared[place // step])
-        mixed.append(issue)
     return mixed
 
 
@@ -126,8 +126,9 @@ def _ask(
 ) -> None:
     room = open_room(project, home=folder, clock=Clock(), lock_wait_ms=60_000)
     caller = Caller(f"bench-{place}", f"session-{place}", host="bench")
-    won: list[str] = []
-    took: list[float] = []
+    first, *issues = issues
+    claim(room, caller, first)  # loads what only the first question loads; never a shared issue
+    won, took = [first], list[float]()
     ready.wait()
     began = time.time()
     time.sleep(pause * place / PROCESSES)
