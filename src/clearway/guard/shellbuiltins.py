@@ -1,7 +1,7 @@
 """What the shell's own commands do to its directory, names and output, as far as the line alone tells.
 
-Each gets the walk, its arguments, the scope it changes and what it will read from stdin, and gives back what it
-prints. A command that is not in the table changes nothing and prints what nobody knows.
+Each changes the scope it runs in and gives back what it prints. A command that is not in the table changes nothing and
+prints what nobody knows.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clearway.guard.shellwalk import Walk
-    from clearway.guard.shellwords import Scope
-
-    Builtin = Callable[[Walk, list[Value], Scope, Value | None], Value]
+    from clearway.guard.writers import Run
 
 
-def _cd(walk: Walk, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
-    where = split_options(arguments)[1]
+def _cd(run: Run) -> Value:
+    scope = run.scope
+    where = split_options(run.arguments)[1]
     if not where:
         scope.before, scope.cwd = scope.cwd, scope.home
     elif where[0].text == "-":
@@ -30,44 +28,45 @@ def _cd(walk: Walk, arguments: list[Value], scope: Scope, fed: Value | None) -> 
     return NOTHING
 
 
-def _pushd(walk: Walk, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
-    options, where = split_options(arguments)
+def _pushd(run: Run) -> Value:
+    options, where = split_options(run.arguments)
     if where and not options:
-        scope.stack.append(scope.cwd)
-        scope.go(where[0])
+        run.scope.stack.append(run.scope.cwd)
+        run.scope.go(where[0])
     else:  # turns the stack around
-        scope.cwd, scope.stack = UNKNOWN, []
+        run.scope.cwd, run.scope.stack = UNKNOWN, []
     return UNKNOWN
 
 
-def _popd(walk: Walk, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
-    scope.before, scope.cwd = scope.cwd, scope.stack.pop() if scope.stack and not arguments else UNKNOWN
+def _popd(run: Run) -> Value:
+    scope = run.scope
+    back = scope.stack.pop() if scope.stack and not run.arguments else UNKNOWN
+    scope.before, scope.cwd = scope.cwd, back
     return UNKNOWN
 
 
-def _pwd(walk: Walk, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
-    return scope.cwd.map(lambda path: path + "\n")
+def _pwd(run: Run) -> Value:
+    return run.scope.cwd.map(lambda path: path + "\n")
 
 
-def _echo(walk: Walk, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
+def _echo(run: Run) -> Value:
+    words = run.arguments
     flags = ""
-    while arguments and (arguments[0].text or "") in {"-n", "-e", "-E", "-ne", "-en"}:
-        flags += arguments[0].text or ""
-        arguments = arguments[1:]
-    printed = join(arguments) if arguments else NOTHING
+    while words and (words[0].text or "") in {"-n", "-e", "-E", "-ne", "-en"}:
+        flags += words[0].text or ""
+        words = words[1:]
+    printed = join(words) if words else NOTHING
     printed = printed.map(ansi) if "e" in flags else printed
     return printed if "n" in flags else printed.then(Value(("\n",)))
 
 
-def _printf(walk: Walk, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
-    options, operands = split_options(arguments, frozenset({"-v"}))
+def _printf(run: Run) -> Value:
+    options, operands = split_options(run.arguments, frozenset({"-v"}))
     form = operands[0].text if operands else None
-    printed = UNKNOWN
-    if form is not None:
-        printed = _formatted(ansi(form), operands[1:])
+    printed = _formatted(ansi(form), operands[1:]) if form is not None else UNKNOWN
     for option, name in options:
         if option == "-v" and name is not None and name.text:
-            scope.names[name.text] = printed
+            run.scope.names[name.text] = printed
             return NOTHING
     return printed
 
@@ -89,30 +88,30 @@ def _formatted(form: str, arguments: list[Value]) -> Value:
             return printed
 
 
-def _cat(walk: Walk, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
-    files = split_options(arguments, anywhere=True)[1]
-    return (fed or UNKNOWN) if all(file.text == "-" for file in files) else UNKNOWN
+def _cat(run: Run) -> Value:
+    files = split_options(run.arguments, anywhere=True)[1]
+    return (run.stdin or UNKNOWN) if all(file.text == "-" for file in files) else UNKNOWN
 
 
-def _ls(walk: Walk, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
+def _ls(run: Run) -> Value:
     """The names it was given, if they are files; certainly nothing more can be told from here."""
-    files = split_options(arguments, anywhere=True)[1]
+    files = split_options(run.arguments, anywhere=True)[1]
     return Value((text + "\n" for file in files for text in file.texts), known=False)
 
 
-def _read(walk: Walk, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
+def _read(run: Run) -> Value:
     """Every line that could be read, for all rounds of the loop around it."""
-    valued = frozenset({"-a", "-d", "-i", "-n", "-N", "-p", "-t", "-u"})
-    options, names = split_options(arguments, valued)
-    source = fed if fed is not None and not any(option in {"-u", "-d"} for option, _ in options) else UNKNOWN
+    options, names = split_options(run.arguments, frozenset({"-a", "-d", "-i", "-n", "-N", "-p", "-t", "-u"}))
+    other_source = any(option in {"-u", "-d"} for option, _ in options)
+    source = UNKNOWN if run.stdin is None or other_source else run.stdin
     lines = Value((line for text in source.texts for line in text.split("\n")), source.known)
     wanted = [name.text for name in names if name.text] or ["REPLY"]
     for number, name in enumerate(wanted):
         last = number == len(wanted) - 1
-        scope.names[name] = lines.map(lambda line, at=number, rest=last: _word_of(line, at, rest))
+        run.scope.names[name] = lines.map(lambda line, at=number, rest=last: _word_of(line, at, rest))
     for option, name in options:
         if option == "-a" and name is not None and name.text:
-            scope.names[name.text] = UNKNOWN
+            run.scope.names[name.text] = UNKNOWN
     return NOTHING
 
 
@@ -121,54 +120,54 @@ def _word_of(line: str, number: int, rest: bool) -> str:
     return words[number].rstrip() if number < len(words) else ""
 
 
-def _mapfile(walk: Walk, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
-    valued = frozenset({"-d", "-n", "-O", "-s", "-u", "-C", "-c"})
-    names = split_options(arguments, valued)[1]
-    source = fed if fed is not None else UNKNOWN
+def _mapfile(run: Run) -> Value:
+    names = split_options(run.arguments, frozenset({"-d", "-n", "-O", "-s", "-u", "-C", "-c"}))[1]
+    source = run.stdin or UNKNOWN
     lines = (line for text in source.texts for line in text.split("\n") if line)
-    scope.names[(names[0].text if names else None) or "MAPFILE"] = Value(lines, source.known)
+    run.scope.names[(names[0].text if names else None) or "MAPFILE"] = Value(lines, source.known)
     return NOTHING
 
 
-def _set(walk: Walk, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
-    texts = [argument.text for argument in arguments]
+def _set(run: Run) -> Value:
+    texts = [argument.text for argument in run.arguments]
     if "--" in texts:
-        scope.places = arguments[texts.index("--") + 1 :]
+        run.scope.places = run.arguments[texts.index("--") + 1 :]
     elif any(text is None or text[:1] not in {"-", "+"} for text in texts):
-        scope.places = None  # operands behind options that are not told apart here
+        run.scope.places = None  # operands behind options that are not told apart here
     return NOTHING
 
 
-def _shift(walk: Walk, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
-    count = (arguments[0].text or "") if arguments else "1"
-    scope.places = scope.places[int(count) :] if scope.places is not None and count.isdigit() else None
+def _shift(run: Run) -> Value:
+    count = (run.arguments[0].text or "") if run.arguments else "1"
+    places = run.scope.places
+    run.scope.places = places[int(count) :] if places is not None and count.isdigit() and len(count) < 9 else None
     return NOTHING
 
 
-def _unset(walk: Walk, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
-    for name in split_options(arguments)[1]:
+def _unset(run: Run) -> Value:
+    for name in split_options(run.arguments)[1]:
         for text in name.texts:
-            scope.names[text] = NOTHING
-            scope.functions.pop(text, None)
+            run.scope.names[text] = NOTHING
+            run.scope.functions.pop(text, None)
     return NOTHING
 
 
-def _eval(walk: Walk, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
-    return walk.read_script(join(arguments), scope, fed) if arguments else NOTHING
+def _eval(run: Run) -> Value:
+    return run.walk.read_script(join(run.arguments), run.scope, run.stdin) if run.arguments else NOTHING
 
 
-def _trap(walk: Walk, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
-    operands = split_options(arguments)[1]
+def _trap(run: Run) -> Value:
+    operands = split_options(run.arguments)[1]
     if len(operands) > 1 and operands[0].text not in {"", "-"}:
-        walk.read_script(operands[0], scope.copy(), None)
+        run.walk.read_script(operands[0], run.scope.copy(), None)
     return NOTHING
 
 
-def _silent(walk: Walk, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
+def _silent(_: Run) -> Value:
     return NOTHING
 
 
-BUILTINS: dict[str, Builtin] = {
+BUILTINS: dict[str, Callable[[Run], Value]] = {
     "cd": _cd,
     "pushd": _pushd,
     "popd": _popd,

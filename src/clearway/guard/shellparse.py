@@ -55,8 +55,8 @@ class Tree:
         return body.decode("utf-8", "replace") if body is not None else None
 
 
-def every_node(root: Any) -> Iterator[Node]:
-    """All nodes of a tree, whatever they are, without recursion."""
+def every_node(root: Any, closed: frozenset[str] = frozenset()) -> Iterator[Node]:
+    """All nodes of a tree, whatever they are, without recursion. Those of the types in `closed` are not entered."""
     waiting: list[Any] = [root]
     while waiting:
         value = waiting.pop()
@@ -64,7 +64,8 @@ def every_node(root: Any) -> Iterator[Node]:
             waiting.extend(value)
         elif _is_node(value):
             yield value
-            waiting.extend(value.values())
+            if value.get("Type") not in closed:
+                waiting.extend(value.values())
 
 
 def _is_list(value: Any) -> TypeGuard[list[Any]]:

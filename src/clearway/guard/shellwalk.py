@@ -12,18 +12,19 @@ from clearway.guard import patches
 from clearway.guard.shellbuiltins import BUILTINS
 from clearway.guard.shellparse import Parser, every_node
 from clearway.guard.shellwords import (
-    EMPTY_QUOTES,
     NOTHING,
     UNKNOWN,
     Scope,
     Value,
     ansi,
+    defaulted,
     expanded,
     fields,
     join,
     plain,
     quoted,
     substituted,
+    trimmed,
     unescaped,
     unescaped_within,
 )
@@ -56,6 +57,8 @@ _WRITING = frozenset({">", ">>", ">|", "<>", "&>", "&>>", ">&", ">!", ">>|", ">>
 _NO_FILES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/full", "/dev/zero"})
 _NO_FILE_FOLDERS = ("/dev/fd/", "/dev/tcp/", "/dev/udp/", "/dev/pts/", "/proc/self/fd/")
 _LEAVING = frozenset({"exit", "return", "break", "continue"})
+_SUBSTITUTIONS = frozenset({"CmdSubst", "ProcSubst"})
+_OTHER_EXPANSIONS = ("Excl", "Length", "Width", "Repl", "Slice", "Names", "NestedParam")
 _PROCESS_FILE = Value(("/dev/fd/63",))
 
 
@@ -123,7 +126,7 @@ class Walk:
         return NOTHING if elsewhere else printed
 
     def _command(self, node: Node, scope: Scope, fed: Value | None) -> Value:
-        walk = _COMMANDS.get(node["Type"])
+        walk = self.COMMANDS.get(node["Type"])
         if walk:
             return walk(self, node, scope, fed)
         self._look_inside(node, scope)
@@ -142,7 +145,7 @@ class Walk:
                 fed = self._printed_into(word, scope)
             elif sign in _WRITING:
                 self._write_to(sign, self._one(word, scope), scope)
-                elsewhere = elsewhere or node.get("N", {}).get("Value", "1") == "1"
+                elsewhere = elsewhere or (sign != "<>" and node.get("N", {}).get("Value", "1") == "1")
             else:
                 self.unknown = True
         return fed, elsewhere
@@ -183,7 +186,7 @@ class Walk:
 
     def _simple(self, node: Node, scope: Scope, fed: Value | None) -> Value:
         words = [field for word in node.get("Args") or () for field in self._fields(word, scope)]
-        assigned = node.get("Assigns") or []
+        assigned: list[Node] = node.get("Assigns") or []
         before = dict(scope.names)
         for assign in assigned:
             self._assign(assign, scope)
@@ -210,14 +213,14 @@ class Walk:
         if name in scope.functions:
             return self._call(scope.functions[name], arguments, scope, fed)
         program = name.rpartition("/")[2]
-        run = Run(arguments, fed)
+        run = Run(arguments, fed, scope, self)
         if program in WRITERS:
             for goal, action in WRITERS[program](run):
                 self._touch(goal, action, scope)
         if program in PATCHERS:
             self._patch(PATCHERS[program](run), scope)
         if program in BUILTINS:
-            return BUILTINS[program](self, arguments, scope, fed)
+            return BUILTINS[program](run)
         if program in SHELLS:
             return self._shell(arguments, scope.copy(), fed)
         if program == "xargs":
@@ -248,21 +251,18 @@ class Walk:
                 words = [Value((word,)) for text in value.texts for word in text.split()] + words
             elif name == "command" and option in {"-v", "-V"}:
                 return UNKNOWN
-        while wrapper.assigns and words and _is_assignment(words[0]):
+        while wrapper.assigns and words and _may_assign(words[0]):
             variable, _, text = (words.pop(0).text or "").partition("=")
             scope.names[variable] = Value((text,))
         words = words[wrapper.skipped :]
         return self._run(words, scope, fed) if words else UNKNOWN
 
     def _xargs(self, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
-        options, command = split_options(arguments, XARGS_VALUED)
+        options, operands = split_options(arguments, XARGS_VALUED)
         source = UNKNOWN if fed is None or any(option in {"-a", "--arg-file"} for option, _ in options) else fed
         words = Value((word for text in source.texts for word in text.split()), source.known)
         place = next((value.text for option, value in options if option in {"-I", "-J"} and value), None)
-        if place:
-            command = [_replaced(argument, place, words) for argument in command]
-        else:
-            command = [*command, words]
+        command = [_replaced(each, place, words) for each in operands] if place else [*operands, words]
         return self._run(command, scope, UNKNOWN) if len(command) > 1 or place else UNKNOWN
 
     def _shell(self, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
@@ -301,18 +301,27 @@ class Walk:
     # Compound commands.
 
     def _binary(self, node: Node, scope: Scope, fed: Value | None) -> Value:
-        sign, left, right = node["Op"], node["X"], node["Y"]
-        if sign in {"|", "|&"}:
-            printed = self._statement(left, scope.copy(), fed)
-            return self._statement(right, scope.copy(), printed)
+        signs = {"|", "|&"} if node["Op"] in {"|", "|&"} else {"&&", "||"}
+        first, rest = _unchained(node, signs)
+        if "|" in signs:
+            return self._pipeline([first, *(right for _, right in rest)], scope, fed)
         before = scope.copy()
-        printed = self._statement(left, scope, fed)
-        if sign == "&&":
-            return printed.then(self._statement(right, scope, fed))
-        other = before.copy()  # the right side runs where the left one has failed
-        self._statement(right, other, fed)
-        if other.differs(before) and not _leaves([right]):
-            scope.merge(other)
+        printed = self._statement(first, scope, fed)
+        for sign, right in rest:
+            if sign == "&&":
+                printed = printed.then(self._statement(right, scope, fed))
+                continue
+            other = before.copy()  # the right side runs where the left one has failed
+            self._statement(right, other, fed)
+            if other.differs(before) and not _leaves([right]):
+                scope.merge(other)
+        return printed
+
+    def _pipeline(self, stages: list[Node], scope: Scope, fed: Value | None) -> Value:
+        printed = NOTHING
+        for stage in stages:
+            printed = self._statement(stage, scope.copy(), fed)
+            fed = printed
         return printed
 
     def _block(self, node: Node, scope: Scope, fed: Value | None) -> Value:
@@ -497,23 +506,97 @@ class Walk:
         return UNKNOWN
 
     def _parameter(self, part: Node, scope: Scope) -> Value:
-        value = scope.look_up(part.get("Param", {}).get("Value", ""))
-        if any(part.get(sign) for sign in ("Excl", "Length", "Width", "Repl", "Slice", "Names", "NestedParam")):
+        name = part.get("Param", {}).get("Value", "")
+        if any(part.get(sign) for sign in _OTHER_EXPANSIONS):
             self._look_inside(part, scope)
             return UNKNOWN
         operation = part.get("Exp")
         if not operation:
-            return value
-        other = self._one(operation["Word"], scope) if operation.get("Word") else NOTHING
-        return _operated(value, operation["Op"], other, operation.get("Word"))
+            return scope.look_up(name)
+        sign, word = operation["Op"], operation.get("Word")
+        if sign in {"%", "%%", "#", "##"}:
+            pieces: list[Node] = word["Parts"] if word else []
+            pattern = "".join(piece["Value"] if piece["Type"] == "Lit" else "?" for piece in pieces)
+            return trimmed(scope.look_up(name), sign, pattern)
+        value = defaulted(scope.look_up(name), sign, self._one(word, scope) if word else NOTHING)
+        if sign in {"=", ":="}:
+            scope.names[name] = value
+        return value
 
     def _look_inside(self, node: Node, scope: Scope) -> None:
         """Walk the commands in a piece that is not read any further: arithmetic, tests, patterns."""
-        for inner in every_node(node):
-            if inner.get("Type") in {"CmdSubst", "ProcSubst"}:
+        for inner in every_node(node, _SUBSTITUTIONS):
+            if inner.get("Type") in _SUBSTITUTIONS:
                 self._statements(inner.get("Stmts"), scope.copy(), UNKNOWN)
 
+    COMMANDS: dict[str, Callable[[Walk, Node, Scope, Value | None], Value]] = {
+        "CallExpr": _simple,
+        "BinaryCmd": _binary,
+        "Block": _block,
+        "Subshell": _subshell,
+        "IfClause": _if,
+        "CaseClause": _case,
+        "WhileClause": _while,
+        "ForClause": _for,
+        "FuncDecl": _function,
+        "DeclClause": _declare,
+        "TimeClause": _timed,
+        "CoprocClause": _coprocess,
+    }
 
-_COMMANDS: dict[str, Callable[[Walk, Node, Scope, Value | None], Value]] = {
-    "CallExpr": Walk._simple,  # pyright: ignore[reportPrivateUsage]
-}
+
+def _unchained(node: Node, signs: set[str]) -> tuple[Node, list[tuple[str, Node]]]:
+    """`a && b || c` -> a, [(&&, b), (||, c)]: long chains lean so far to the left that walking down them would be
+    too deep."""
+    rest = [(node["Op"], node["Y"])]
+    left: Node = node["X"]
+    while True:
+        inner: Node = left.get("Cmd") or {}
+        if inner.get("Type") != "BinaryCmd" or inner["Op"] not in signs or left.get("Redirs") or left.get("Background"):
+            return left, rest[::-1]
+        rest.append((inner["Op"], inner["Y"]))
+        left = inner["X"]
+
+
+def _leaves(nodes: list[Node] | None) -> bool:
+    """Whether what follows these statements is not reached behind them."""
+    command: Node = (nodes[-1].get("Cmd") or {}) if nodes else {}
+    if command.get("Type") == "Block":
+        return _leaves(command.get("Stmts"))
+    if command.get("Type") != "CallExpr" or not command.get("Args"):
+        return False
+    return command["Args"][0]["Parts"][0].get("Value") in _LEAVING
+
+
+def _may_assign(word: Value) -> bool:
+    """NAME=VALUE, or something unknown in its place."""
+    if word.text is None:
+        return not word.texts
+    name, sign, _ = word.text.partition("=")
+    return bool(sign) and name.isidentifier()
+
+
+def _replaced(argument: Value, place: str, words: Value) -> Value:
+    if not any(place in text for text in argument.texts):
+        return argument
+    texts = (text.replace(place, word) for text in argument.texts for word in words.texts)
+    return Value(texts, argument.known and words.known)
+
+
+def _shell_options(arguments: list[Value]) -> tuple[bool, list[Value]]:
+    """Whether the first operand of a shell is a text of commands (`-c`, in any cluster), and its operands."""
+    inline = False
+    at = 0
+    while at < len(arguments):
+        text = arguments[at].text
+        if not text or text == "-" or text[0] not in "-+":
+            break
+        at += 1
+        if text == "--":
+            break
+        if text.startswith("--"):
+            at += text in {"--rcfile", "--init-file"}
+            continue
+        inline = inline or (text[0] == "-" and "c" in text)
+        at += text[-1] in "oO"
+    return inline, arguments[at:]

@@ -144,6 +144,42 @@ class Scope:
         return Value((os.path.join(here, path) for here in self.cwd.texts), self.cwd.known)
 
 
+# `${name...}`
+
+
+def defaulted(value: Value, sign: str, other: Value) -> Value:
+    """`${name:-other}` and its relatives; unknown for what changes letters."""
+    if sign in {":?", "?"}:
+        return value
+    if sign in {":+", "+"}:
+        instead = other if any(value.texts) or not value.known else Value()
+        return instead.either(NOTHING) if "" in value.texts or not value.known else instead
+    if sign not in {":-", "-", ":=", "="}:
+        return UNKNOWN
+    if not value.known:
+        return Value((*value.texts, *other.texts), known=False)
+    if sign[0] != ":" or "" not in value.texts:
+        return value
+    return Value((*filter(None, value.texts), *other.texts), other.known)
+
+
+def trimmed(value: Value, sign: str, pattern: str) -> Value:
+    """`${name%.txt}`, `${name%/*}`, `${name##*/}`: patterns with no more than one star, at the open end."""
+    front = sign[0] == "#"
+    bare = (pattern[1:] if pattern[:1] == "*" else pattern) if front else pattern.removesuffix("*")
+    if any(character in bare for character in "*?[\\") or not bare:
+        return UNKNOWN
+    if bare == pattern:
+        return value.map(lambda text: text.removeprefix(bare) if front else text.removesuffix(bare))
+    first = sign in {"#", "%%"}
+
+    def cut(text: str) -> str:
+        at = text.find(bare) if first else text.rfind(bare)
+        return text if at < 0 else text[at + len(bare) :] if front else text[:at]
+
+    return value.map(cut)
+
+
 # Texts with marks: what was quoted can still be told from what was not.
 
 

@@ -7,13 +7,14 @@ taken not to write; whatever it does is found out after the call.
 
 from __future__ import annotations
 
-from clearway.guard.shellwords import UNKNOWN
+from clearway.guard.shellwords import UNKNOWN, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from clearway.guard.shellwords import Value
+    from clearway.guard.shellwalk import Walk
+    from clearway.guard.shellwords import Scope
     from clearway.guard.toolcall import Action
 
 SCANNED_CHARS_MAX = 65_536  # a longer command goes to the parser without being looked at first
@@ -30,13 +31,16 @@ def cannot_write(command: str) -> bool:
 
 
 class Run:
-    """One program about to run: its arguments, and what it will read from stdin (None: nothing was given to it)."""
+    """One program about to run: its arguments, what it will read from stdin (None: nothing was given to it), and the
+    shell around it."""
 
-    __slots__ = ("arguments", "stdin")
+    __slots__ = ("arguments", "scope", "stdin", "walk")
 
-    def __init__(self, arguments: list[Value], stdin: Value | None) -> None:
+    def __init__(self, arguments: list[Value], stdin: Value | None, scope: Scope, walk: Walk) -> None:
         self.arguments = arguments
         self.stdin = stdin
+        self.scope = scope
+        self.walk = walk
 
 
 def split_options(
@@ -57,7 +61,7 @@ def split_options(
                 break
             continue
         option, attached = _option(text, valued)
-        value = argument.map(lambda whole, skip=len(text) - len(attached): whole[skip:]) if attached else None
+        value = Value((attached,)) if attached else None
         if not attached and option in valued:
             value = next(waiting, None)
         options.append((option, value))

@@ -1,0 +1,50 @@
+"""What a command line writes to, found by reading it, before it runs.
+
+`writes` follows redirections, `tee` and patches through everything that can stand around them: changed directories,
+variables, loops, functions, wrappers, here-documents, shells within shells. It never raises and holds its deadline. It
+speaks only of what the line itself shows: what a program does inside is not known here, and text that no shell will
+run is no command.
+"""
+
+from __future__ import annotations
+
+from clearway.guard.writers import cannot_write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clearway.guard.toolcall import Target
+
+__all__ = ["ShellWrites", "cannot_write", "writes"]
+
+
+class ShellWrites:
+    """What a command line writes: `targets` by itself, `patch_targets` by the patches it applies. `unknown` says that
+    it may also write where this reading cannot tell: a target that depends on more than the line, or syntax that could
+    not be read to its end. A relative path is one from the caller's directory."""
+
+    __slots__ = ("patch_targets", "targets", "unknown")
+
+    def __init__(
+        self,
+        targets: list[Target] | None = None,
+        patch_targets: list[Target] | None = None,
+        unknown: bool = False,
+    ) -> None:
+        self.targets = targets if targets is not None else []
+        self.patch_targets = patch_targets if patch_targets is not None else []
+        self.unknown = unknown
+
+    def __repr__(self) -> str:
+        return f"ShellWrites({self.targets}, {self.patch_targets}, unknown={self.unknown})"
+
+
+def writes(command: str, cwd: str, home: str) -> ShellWrites:
+    """What a command line, started in `cwd`, writes to. Paths stand as they were written, or absolute where the line
+    has changed the directory."""
+    if cannot_write(command):
+        return ShellWrites()
+    from clearway.guard.shellwalk import Walk  # only for the few commands that may write
+
+    walk = Walk()
+    walk.read(command, cwd, home)
+    return ShellWrites(list(walk.targets), list(walk.patch_targets), walk.unknown)

@@ -1,0 +1,356 @@
+"""The shapes that hook payloads share across clients, read without trust.
+
+Every client spells keys in its own case and moves them about between versions, so a value is looked for under each
+name it has been seen with, and tools are told by their names first and by the shape of their arguments second. The
+first thing that cannot be read and is needed to know what a call does becomes the payload's `problem`.
+"""
+
+from __future__ import annotations
+
+from clearway import wire
+from clearway.guard.toolcall import Target
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+    from typing import Any, TypeGuard
+
+    from clearway.guard.toolcall import Action, Kind, Moment, ToolCall
+
+# Event names, in lower case and without separators.
+MOMENTS: dict[str, Moment] = {
+    "before": "before",
+    "pretooluse": "before",
+    "beforetool": "before",
+    "after": "after",
+    "posttooluse": "after",
+    "aftertool": "after",
+    "failed": "failed",
+    "posttoolusefailure": "failed",
+    "start": "start",
+    "sessionstart": "start",
+    "prompt": "prompt",
+    "userpromptsubmit": "prompt",
+    "userpromptsubmitted": "prompt",
+    "beforeagent": "prompt",
+    "stop": "stop",
+    "stopfailure": "stop",
+    "agentstop": "stop",
+    "afteragent": "stop",
+    "end": "end",
+    "sessionend": "end",
+    "interrupt": "interrupt",
+    "compact": "compact",
+    "precompact": "compact",
+    "precompress": "compact",
+    "childstart": "child_start",
+    "subagentstart": "child_start",
+    "childstop": "child_stop",
+    "subagentstop": "child_stop",
+    "idle": "idle",
+}
+_OF_A_TOOL = frozenset({"before", "after", "failed"})
+_TOOL_NAMES = frozenset({"tool", "tool_name", "toolName"})
+_OUTPUTS = frozenset({"tool_response", "tool_result", "toolResult", "output"})
+
+_PATHS = (
+    "file_path", "filePath", "path", "notebook_path", "notebookPath", "target_file", "targetFile", "file", "filename",
+    "file_name", "fileName", "relative_path", "relativePath", "absolute_path", "absolutePath", "uri", "dirPath",
+)  # fmt: skip
+_LISTS = ("files", "paths", "file_paths", "filePaths", "edits", "changes", "replacements", "operations")
+_FROM = ("old_path", "oldPath", "source", "source_path", "sourcePath", "from")
+_TO = ("new_path", "newPath", "destination", "destination_path", "destinationPath", "to")
+_ENDS: dict[str, Action] = {**dict.fromkeys(_FROM, "move"), **dict.fromkeys(_TO, "create")}
+_PATCHES = ("command", "input", "patch", "patchText", "patch_text", "diff", "content", "text")
+_COMMANDS = ("command", "cmd", "command_line", "commandLine", "script", "commands")
+_CONTENTS = frozenset(
+    {"content", "contents", "new_string", "newString", "old_string", "oldString", "new_source", "edits", "file_text",
+     "fileText", "new_str", "newText", "new_text", "replacement", "code_edit", "replacements"}
+)  # fmt: skip
+
+# Words in the names of tools that no table knows: `runTerminalCommand`, `replace_string_in_file`.
+_READS = frozenset("cat fetch find get glob grep list ls open read search show view".split())
+_EDITS = frozenset(
+    "append create delete edit insert modify move multiedit remove rename replace save update write".split(),
+)
+_PATCHING = frozenset({"patch", "applypatch"})
+_MOVING = frozenset({"copy", "move", "rename"})
+_RUNS = frozenset("bash cmd command commands exec powershell pwsh run shell terminal".split())
+_STARTS_AGENTS = frozenset("agent agents delegate subagent task".split())
+_ACTIONS: tuple[tuple[str, Action], ...] = (
+    ("delete", "delete"), ("remove", "delete"), ("create", "create"), ("rename", "move"), ("move", "move"),
+)  # fmt: skip
+
+
+class Payload:
+    """One payload, and the first thing in it that could not be read."""
+
+    __slots__ = ("problem", "raw")
+
+    def __init__(self, raw: Any) -> None:
+        self.raw: dict[str, Any] = raw if is_object(raw) else {}
+        self.problem = "" if is_object(raw) else f"the payload is {_a(raw)}, not an object"
+
+    def complain(self, problem: str) -> None:
+        self.problem = self.problem or problem
+
+    def text(self, *names: str) -> str | None:
+        """A text under the first of these names that is given. One of another type counts as not given."""
+        for name in names:
+            if isinstance(self.raw.get(name), str) and self.raw[name]:
+                return self.raw[name]
+        return None
+
+    def number(self, *names: str) -> int | None:
+        for name in names:
+            found = whole_number(self.raw.get(name))
+            if found is not None:
+                return found
+        return None
+
+    def needed(self, *names: str) -> str:
+        """A text without which the call means nothing."""
+        found = self.text(*names)
+        if found is None:
+            given = next((name for name in names if self.raw.get(name) is not None), None)
+            self.complain(f"{given} is {_a(self.raw[given])}, not a text" if given else f"{names[0]} is missing")
+        return found or ""
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def is_list(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
+def whole_number(value: Any) -> int | None:
+    """A process id, as a number or as digits."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**31:
+        return value
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 11:
+        return whole_number(int(value))
+    return None
+
+
+def process(environ: Mapping[str, str], name: str) -> int | None:
+    return whole_number(environ.get(name))
+
+
+def read_moment(payload: Payload, *names: str) -> Moment:
+    """Which moment an event is. One that cannot be told is taken for the question before a call: only there can a
+    guard that is set to fail closed refuse."""
+    event = payload.text(*names)
+    if event is not None:
+        return MOMENTS.get(event.replace("_", "").replace("-", "").lower(), "other")
+    if all(payload.raw.get(name) is None for name in names) and not payload.raw.keys().isdisjoint(_TOOL_NAMES):
+        return "before" if payload.raw.keys().isdisjoint(_OUTPUTS) else "after"
+    payload.needed(*names)
+    return "before"
+
+
+def read_tool(
+    call: ToolCall, payload: Payload, known: Mapping[str, Kind], *, names: tuple[str, ...], inputs: tuple[str, ...]
+) -> None:
+    """What the call does: its tool, kind, targets and command."""
+    if call.moment not in _OF_A_TOOL:
+        return
+    given = _input(payload, inputs)
+    call.tool = payload.text(*names) or ""
+    call.kind = known.get(call.tool) or _kind(call.tool, given)
+    if call.kind == "other" and not call.tool:
+        payload.needed(*names)
+    if call.kind == "shell":
+        _read_command(call, payload, given)
+    elif call.kind == "edit":
+        _read_targets(call, payload, given)
+
+
+def _input(payload: Payload, names: tuple[str, ...]) -> Any:
+    given = next((payload.raw[name] for name in names if payload.raw.get(name) is not None), None)
+    if isinstance(given, str) and given.lstrip()[:1] == "{":  # some clients send the arguments as text
+        try:
+            return wire.loads(given)
+        except ValueError:
+            return given
+    return given
+
+
+# Kinds, by name and by shape.
+
+
+def _kind(tool: str, given: Any) -> Kind:
+    if tool.startswith("mcp__"):
+        return "mcp"
+    words = _words(tool)
+    if words & _PATCHING:
+        return "edit"
+    if words & _RUNS and _has_any(given, _COMMANDS):
+        return "shell"
+    if words & _EDITS:
+        return "edit" if _has_any(given, _path_names(words)) else "other"
+    if words & _READS:
+        return "read"
+    if words & _STARTS_AGENTS:
+        return "agent"
+    return _kind_by_shape(given)
+
+
+def _kind_by_shape(given: Any) -> Kind:
+    """What a tool with a name nobody knows does: arguments that carry a path and a new content write it."""
+    if not is_object(given):
+        return "other"
+    if _has_any(given, _CONTENTS) and _has_any(given, (*_PATHS, *_LISTS)):
+        return "edit"
+    return "shell" if isinstance(given.get("command"), str) else "other"
+
+
+def _has_any(given: Any, names: Collection[str]) -> bool:
+    return not given.keys().isdisjoint(names) if is_object(given) else bool(given)
+
+
+def _path_names(words: set[str]) -> tuple[str, ...]:
+    return (*_PATHS, *_LISTS, *_FROM, *_TO) if words & _MOVING else (*_PATHS, *_LISTS)
+
+
+def _words(name: str) -> set[str]:
+    """The words of a name in any case: `createFile`, `create_file`, `create-file`."""
+    spaced = "".join(f" {letter}" if letter.isupper() else letter if letter.isalnum() else " " for letter in name[:200])
+    return {word.lower() for word in spaced.split()} | {name.lower()}
+
+
+# Commands.
+
+
+def _read_command(call: ToolCall, payload: Payload, given: Any) -> None:
+    value = given
+    if is_object(given):
+        value = next((given[name] for name in _COMMANDS if given.get(name) is not None), None)
+    if isinstance(value, str):
+        call.command = value
+    elif is_list(value) and all(isinstance(word, str) for word in value):
+        _read_words(call, value, separate=is_object(given) and given.get("commands") is value)
+    else:
+        payload.complain(
+            f"{call.tool or 'the tool'} names no command" if value is None else f"its command is {_a(value)}"
+        )
+
+
+def _read_words(call: ToolCall, words: list[str], *, separate: bool) -> None:
+    """An argument vector as a command line, or several commands. A patch in it is applied without any shell."""
+    from clearway.guard import patches
+
+    patch = patches.in_array(words)
+    if patch is not None:
+        call.kind = "edit"
+        call.targets = patches.targets(patch)
+    elif separate:
+        call.command = "\n".join(words)
+    elif len(words) > 2 and _reads_text(words[0], words[1:-1]):
+        call.command = words[-1]
+    else:
+        call.command = " ".join(_in_quotes(word) for word in words)
+
+
+def _reads_text(program: str, options: list[str]) -> bool:
+    """Whether the last word of this vector is itself a command line: `bash -lc TEXT`, `pwsh -Command TEXT`."""
+    from clearway.guard.writers import SHELLS
+
+    name = program.replace("\\", "/").rpartition("/")[2].lower().removesuffix(".exe")
+    last = options[-1].lower()
+    if name in SHELLS:
+        return last.startswith("-") and not last.startswith("--") and last.endswith("c")
+    return (name in {"pwsh", "powershell"} and last in {"-command", "-c"}) or (name == "cmd" and last == "/c")
+
+
+def _in_quotes(word: str) -> str:
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+# Targets.
+
+
+def _read_targets(call: ToolCall, payload: Payload, given: Any) -> None:
+    words = _words(call.tool)
+    found: list[Target] = []
+    if words & _PATCHING or isinstance(given, str):
+        found = _patched(given)
+    if not found:
+        found = list(_paths_in(given, _path_names(words), _action(words)))
+    if not found:
+        payload.complain(_without_path(call.tool or "the tool", given))
+    call.targets = list(dict.fromkeys(found))
+
+
+def _action(words: set[str]) -> Action:
+    for word, action in _ACTIONS:
+        if word in words:
+            return action
+    return "edit"
+
+
+def _patched(given: Any) -> list[Target]:
+    from clearway.guard import patches
+
+    if isinstance(given, str):
+        return patches.targets(given)
+    if is_list(given):
+        words = [word for word in given if isinstance(word, str)]
+        return patches.targets(patches.in_array(words) or "".join(words[:1]))
+    for name in _PATCHES:
+        found = _patched(given.get(name)) if is_object(given) else []
+        if found:
+            return found
+    return []
+
+
+def _paths_in(given: Any, names: tuple[str, ...], action: Action) -> Iterator[Target]:
+    """Every path that the arguments name, on their first level and in the objects of their lists."""
+    if is_list(given):
+        yield from _paths_listed(given, names, action)
+    if not is_object(given):
+        return
+    for name in names:
+        value = given.get(name)
+        if name not in _LISTS:
+            yield from _path(value, _ENDS.get(name, action))
+        elif is_list(value):
+            yield from _paths_listed(value, names, action)
+        elif value:
+            yield from _paths_listed([value], names, action)
+
+
+def _paths_listed(listed: list[Any], names: tuple[str, ...], action: Action) -> Iterator[Target]:
+    for entry in listed:
+        if isinstance(entry, str):
+            yield from _path(entry, action)
+        elif is_object(entry):
+            for name in names:
+                if name not in _LISTS:
+                    yield from _path(entry.get(name), _ENDS.get(name, action))
+
+
+def _path(value: Any, action: Action) -> Iterator[Target]:
+    if is_object(value):  # an editor's URI object
+        value = value.get("path") or value.get("fsPath")
+    if isinstance(value, str) and value:
+        yield Target(value, action)
+
+
+def _without_path(tool: str, given: Any) -> str:
+    """Why no file was found in the arguments of a tool that writes one."""
+    if not is_object(given):
+        return f"the arguments of {tool} are {_a(given)}, not an object"
+    for name in (*_PATHS, *_LISTS):
+        if given.get(name) is not None:
+            return f"{name} of {tool} is {_a(given[name])} that names no file"
+    return f"{tool} names no file"
+
+
+def _a(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, str):
+        return "a text" if value else "an empty text"
+    return "an object" if is_object(value) else "a list" if is_list(value) else "a number"
