@@ -414,12 +414,13 @@ def _loaded(code: str, folder: Path, event: dict[str, object] | None = None) -> 
     ran = subprocess.run(
         [sys.executable, "-I", "-S", "-c", text, str(names)],
         input=json.dumps(given).encode(),
-        env={"HOME": str(folder), "CLEARWAY_HOME": str(folder / "state"), "PATH": os.environ.get("PATH", "")},
+        env={"HOME": str(folder), "CLEARWAY_HOME": str(folder.parent / "state"), "PATH": os.environ.get("PATH", "")},
         capture_output=True,
         timeout=60,
     )
     assert ran.returncode == 0, ran.stderr.decode()
     assert names.exists(), ran.stderr.decode()
+    assert not ran.stderr, ran.stderr.decode()
     return set(names.read_text().split())
 
 
@@ -438,7 +439,8 @@ def test_a_hook_loads_only_what_is_on_the_list(client: str, event: dict[str, obj
     repository = tmp_path / "repository"
     subprocess.run(["git", "init", "--quiet", str(repository)], check=True)
     code = f"from clearway.surfaces import hooks\nhooks.main({client!r})"
-    loaded = _loaded(code, repository, event | {"cwd": str(repository)})
+    _loaded(code, repository, AT_START)  # makes the room, which only the first hook of a repository does
+    loaded = _loaded(code, repository, event)
     assert "clearway.room" in loaded or event is AT_STOP, "the event did not reach the room"
     assert not _too_much(loaded)
 

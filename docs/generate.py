@@ -1,0 +1,211 @@
+"""Writes docs/reference/ from the declarations the product runs on, and the list of decisions: `make docs`.
+
+What a person could look up in the code and would otherwise have to be told twice: operations, refusals, limits, and
+the life of an issue. Nothing here is written by hand, and a test compares the files with what this program says.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from clearway import arguments, errors, lifecycle, limits
+from clearway.arguments import Choice, Flag, Kind, Many, Parameter, PathText, Record, Text, Whole
+from clearway.catalog import OPERATIONS
+from clearway.op import Operation
+
+DOCS = Path(__file__).resolve().parent
+
+
+def main(folder: Path = DOCS) -> None:
+    for old in (folder / "reference").glob("*.md"):
+        old.unlink()
+    for name, page in PAGES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(page(), encoding="utf-8")
+
+
+def decisions() -> str:
+    """The first page of docs/why: every other page there, by its title."""
+    pages = sorted(path for path in (DOCS / "why").glob("*.md") if path.name != "README.md")
+    titles = {path.name: path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for path in pages}
+    return page(
+        "Decisions",
+        "A decision that someone might want to undo has a page here: the question, the choice, and what was given up.",
+        "\n".join(f"- [{title}]({name})" for name, title in titles.items()),
+    )
+
+
+def first_page() -> str:
+    return page(
+        "Reference",
+        "Written by `make docs` from the declarations in the code; edit those, not these pages.",
+        "- [Operations](operations.md): everything that can be asked of a room\n"
+        "- [Refusals](refusals.md): every code, with its exit and HTTP status\n"
+        "- [Limits](limits.md): every bound, with its unit\n"
+        "- [The life of an issue](lifecycle.md): statuses, and what an attempt can end as",
+    )
+
+
+def operations() -> str:
+    groups: dict[str, list[Operation]] = {}
+    for operation in OPERATIONS.values():
+        groups.setdefault(operation.group, []).append(operation)
+    parts = [
+        "\n\n".join([f"## {group.capitalize()}", *(told(operation) for operation in listed)])
+        for group, listed in groups.items()
+    ]
+    return page(
+        "Operations",
+        "The same names, arguments, replies and refusals on every surface: as an MCP tool, as a subcommand, and "
+        "through `clearway call OPERATION '{json}'`. Unknown arguments are refused; `null` means not given.",
+        *parts,
+    )
+
+
+def told(operation: Operation) -> str:
+    """One operation: what the caller gets, how it is reached, and its arguments."""
+    reached = [
+        f"`clearway {operation.cli}`" if operation.cli else f"`clearway call {operation.name}`",
+        "in the `core` tools" if operation.core else "in the `full` tools",
+        writes(operation),
+    ]
+    if operation.keyed:
+        reached.append(f"takes an `idempotency_key`, kept for the {operation.keyed}")
+    listed = arguments.parameters(operation)
+    rows = [(f"`{each.name}`", shape(each.kind), need(each), each.about) for each in listed]
+    parts = [f"### {operation.name}", arguments.description(operation), "; ".join(reached) + "."]
+    return "\n\n".join([*parts, table(("argument", "value", "when absent", ""), rows)] if rows else parts)
+
+
+def writes(operation: Operation) -> str:
+    if isinstance(operation.writes, str):
+        return f"writes when `{operation.writes}` is given"
+    return "writes" if operation.writes else "reads"
+
+
+def shape(kind: Kind) -> str:
+    """What a value may be, with its bounds."""
+    match kind:
+        case Choice():
+            return words(kind.words)
+        case Text():
+            return f"text, at most {kind.chars:,} characters"
+        case Whole():
+            return f"number, {kind.low:,} to {kind.high:,}"
+        case Flag():
+            return "true or false"
+        case Many():
+            return f"list, at most {kind.most:,}: {shape(kind.kind)}"
+        case Record():
+            return "object of " + words(kind.fields)
+        case PathText():
+            return "path"
+        case _:
+            return str(kind.schema().get("type", "anything"))
+
+
+def need(parameter: Parameter) -> str:
+    if parameter.required:
+        return "required"
+    return "" if parameter.default is None else f"default `{json.dumps(parameter.default)}`"
+
+
+def refusals() -> str:
+    rows = [
+        (f"`{code}`", "yes" if again else "no", str(exit_status), str(http))
+        for code, (again, exit_status, http) in errors.CODES.items()
+    ]
+    return page(
+        "Refusals",
+        "A refusal is an answer: the room understood and says no. The code is the same on every surface; the sentence "
+        "beside it states the fact and the way out.",
+        table(("code", "worth asking again unchanged", "exit", "HTTP"), rows),
+    )
+
+
+def limits_page() -> str:
+    """The bounds in the order and groups of their module, with the remark that stands beside each."""
+    source = Path(limits.__file__).read_text(encoding="utf-8")
+    lines = source.splitlines()
+    parts: list[str] = []
+    rows: list[tuple[str, ...]] = []
+    header = ("name", "value", "")
+    for number, line in enumerate(lines):
+        if line.startswith("# --- "):
+            parts, rows = flush(parts, rows, header), []
+            parts.append(f"## {line.strip('#- ').capitalize()}")
+        elif line and line[0].isupper() and " = " in line:
+            name = ast.parse(lines[number]).body[0].targets[0].id  # type: ignore[attr-defined]
+            rows.append((f"`{name}`", amount(name, getattr(limits, name)), line.partition("  # ")[2]))
+    return page(
+        "Limits",
+        "Every text, list, loop and wait has a bound. Characters are Unicode code points.",
+        "\n\n".join(flush(parts, rows, header)),
+    )
+
+
+def flush(parts: list[str], rows: list[tuple[str, ...]], header: tuple[str, ...]) -> list[str]:
+    return [*parts, table(header, rows)] if rows else parts
+
+
+UNITS = {"_ms": "milliseconds", "_seconds": "seconds", "_chars": "characters", "_bytes": "bytes"}
+
+
+def amount(name: str, value: Any) -> str:
+    """A number with its unit, which stands in the name."""
+    lower = name.lower()
+    unit = next((unit for mark, unit in UNITS.items() if mark in lower), "")
+    return f"{value:,} {unit}".strip()
+
+
+def life() -> str:
+    arrows = [f"    {status} --> {target}" for status, targets in lifecycle.TRANSITIONS.items() for target in targets]
+    diagram = "\n".join(["```mermaid", "stateDiagram-v2", "    [*] --> open", *arrows, "```"])
+    ends = table(
+        ("an attempt ends as", "with one of these reasons"),
+        [
+            ("`completed`", "issue becomes " + words(lifecycle.WORK_TARGETS)),
+            ("`failed`", words(lifecycle.FAILURE_CODES)),
+            ("`interrupted`", words(lifecycle.INTERRUPTION_CODES)),
+            ("`expired`", "its lease lapsed, or its session's process is gone"),
+        ],
+    )
+    return page(
+        "The life of an issue",
+        "`in_progress` is never stored: it is what an issue looks like while an attempt on it lives. Drawn from the "
+        "tables that the code runs on.",
+        f"{diagram}\n\n{ends}",
+        f"Types: {words(lifecycle.TYPES)}. Priorities: {words(lifecycle.PRIORITIES)}. "
+        f"Notes: {words(lifecycle.NOTE_KINDS)}.",
+    )
+
+
+def words(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [header, tuple("---" for _ in header), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in lines)
+
+
+def page(title: str, *parts: str) -> str:
+    return "\n\n".join([f"# {title}", *parts]) + "\n"
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "reference/README.md": first_page,
+    "reference/operations.md": operations,
+    "reference/refusals.md": refusals,
+    "reference/limits.md": limits_page,
+    "reference/lifecycle.md": life,
+    "why/README.md": decisions,
+}
+
+if __name__ == "__main__":
+    main(*(Path(argument) for argument in sys.argv[1:2]))
