@@ -23,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from clearway.db import Row
     from clearway.db.tx import Tx
     from clearway.op import Operation
     from clearway.repository import Place, Repository
@@ -78,6 +79,17 @@ class Rooms:
         self._check_outside(place)
         named = read_pointer(place.root)
         return named or self._remembered(place, None)
+
+    def known(self, place: Repository) -> str | None:
+        """The project id of a repository that has a room here already, or None. Makes nothing."""
+        self._check_outside(place)
+        home = self.settings.home
+        project = read_pointer(place.root)
+        if project is None and os.path.exists(os.path.join(home, "machine.db")):
+            row = self._find(place)
+            project = None if row is None else row.project_id
+        files = [os.path.join(home, "rooms", project, name) for name in ("room.db", "address")] if project else []
+        return project if any(os.path.exists(file) for file in files) else None
 
     def adopt(self, place: Repository) -> str:
         """Write the pointer file, with the project that this repository already has here. The project id."""
@@ -174,14 +186,23 @@ class Rooms:
             )
 
     def _remembered(self, place: Repository, project: str | None) -> str:
-        facts = os.stat(place.common or place.root)
-        who = Caller("clearway", host=self.liveness.host)
-        where = {"common": place.common or place.root, "device": facts.st_dev, "inode": facts.st_ino}
-        machine = self.of_repository(None)
-        known = machine.run(lambda tx: tx.one(SQL.find, **where), caller=who, writes=False)
+        known = self._find(place)
         if known is not None:
             return known.project_id
-        return machine.run(lambda tx: _remember(tx, where, project), caller=who)
+        where = _whereabouts(place)
+        return self.of_repository(None).run(lambda tx: _remember(tx, where, project), caller=self._house())
+
+    def _find(self, place: Repository) -> Row | None:
+        where = _whereabouts(place)
+        return self.of_repository(None).run(lambda tx: tx.one(SQL.find, **where), caller=self._house(), writes=False)
+
+    def _house(self) -> Caller:
+        return Caller("clearway", host=self.liveness.host)
+
+
+def _whereabouts(place: Repository) -> dict[str, Any]:
+    facts = os.stat(place.common or place.root)
+    return {"common": place.common or place.root, "device": facts.st_dev, "inode": facts.st_ino}
 
 
 def _remember(tx: Tx, where: dict[str, Any], project: str | None) -> str:

@@ -107,6 +107,10 @@ class PostgresEngine:
             return error.diag.constraint_name or str(error)
         return None
 
+    def integrity(self) -> list[str]:
+        """A server looks after its own files."""
+        return []
+
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()

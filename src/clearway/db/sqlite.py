@@ -222,6 +222,12 @@ class SqliteEngine:
         text = str(error)
         return {"UNIQUE constraint failed: attempt.issue": "attempt_live"}.get(text, text)
 
+    def integrity(self) -> list[str]:
+        """What a quick check of the whole file finds wrong; nothing in a sound one."""
+        with _translated(self.path):
+            found = [str(row[0]) for row in self._live().execute("PRAGMA quick_check(10)")]
+        return [] if found == ["ok"] else found
+
     def tidy(self) -> None:
         """Without a host, whichever writer sees a long write-ahead log shortens it."""
         if self._long_wal and self._connection is not None:

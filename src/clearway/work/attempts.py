@@ -219,9 +219,7 @@ def held(tx: Tx, attempt_id: str, token: str, *, late: str | None = None) -> Row
     """
     attempt = tx.one(SQL.find, id=attempt_id.strip().upper())
     if attempt is None:
-        raise Refusal(
-            "ATTEMPT_NOT_FOUND", "There is no such attempt; claim_issue starts one.", attempt_id=attempt_id[:40]
-        )
+        raise _unknown(attempt_id)
     ours = clock.token_hash(token) == attempt.token_hash
     if attempt.status != "active":
         raise _over(attempt, late if ours else None)
@@ -232,6 +230,22 @@ def held(tx: Tx, attempt_id: str, token: str, *, late: str | None = None) -> Row
             attempt_id=attempt.id,
         )
     return attempt
+
+
+def own_token(tx: Tx, attempt_id: str) -> str:
+    """The token of an attempt of the calling session, derived again; what the attempt has become is not judged here."""
+    attempt = tx.one(SQL.find, id=attempt_id.strip().upper())
+    if attempt is not None and attempt.session == tx.caller.key:
+        return tx.token(attempt.id, attempt.fence)
+    if attempt is None:
+        raise _unknown(attempt_id)
+    if attempt.status != "active":
+        raise _over(attempt, None)
+    raise issues_field(
+        "lease_token",
+        "REQUIRED",
+        f"This attempt on ISSUE-{attempt.number} is held by {attempt.agent}; give the lease_token its claim answered.",
+    )
 
 
 def adopt(tx: Tx, attempt_id: str, token: str) -> None:
@@ -323,6 +337,10 @@ def _claimed(
     if context:
         reply["context"] = contexts.of_issue(tx, issues.find(tx, issue.id), CONTEXT_BYTES)
     return reply
+
+
+def _unknown(attempt_id: str) -> Refusal:
+    return Refusal("ATTEMPT_NOT_FOUND", "There is no such attempt; claim_issue starts one.", attempt_id=attempt_id[:40])
 
 
 def _over(attempt: Row, late: str | None) -> Refusal:
