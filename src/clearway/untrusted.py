@@ -31,6 +31,18 @@ def within(text: str, count: int) -> str:
     return text if len(raw) <= count else raw[: max(0, count - 3)].decode("utf-8", "ignore") + "…"
 
 
+def ending(text: str, count: int) -> str:
+    """One line of at most `count` bytes that keeps the end: of a path, the file's name says most."""
+    raw = folded(text, len(text) * 8 + 1).encode("utf-8", "replace")
+    return raw.decode() if len(raw) <= count else "…" + raw[-max(0, count - 3) :].decode("utf-8", "ignore")
+
+
+def legible(text: str) -> str:
+    """All its lines, with what cannot be seen shown as its code: for a person who asked to read the whole text."""
+    lines = text.expandtabs(4).replace("\r\n", "\n").split("\n")
+    return "\n".join("".join(_shown(letter) for letter in line) for line in lines)
+
+
 def _shown(letter: str) -> str:
     code = ord(letter)
     if letter in "\n\r\t":

@@ -34,12 +34,11 @@ def brief(tx: Tx) -> str:
 
 def _mine(tx: Tx) -> list[str]:
     paths, attempts = lapse.gone(tx)
-    lines: list[str] = []
-    for attempt in tx.all(SQL.attempts_of, session=tx.caller.key, gone=attempts):
-        lines.append(
-            f"Yours: ISSUE-{attempt.number} {quoted(attempt.title, 80)} (attempt {attempt.id}, until "
-            f"{_until(tx, attempt)}). Call claim_issue for it again to get its token and where it stands."
-        )
+    lines = [
+        f"Yours: ISSUE-{attempt.number} {quoted(attempt.title, 80)}, attempt {attempt.id} until {_until(tx, attempt)}. "
+        "Call claim_issue for it again to get its token and where it stands."
+        for attempt in tx.all(SQL.attempts_of, session=tx.caller.key, gone=attempts)
+    ]
     held = tx.all(SQL.paths_of, session=tx.caller.key, gone=paths)
     if held:
         lines.append(f"You hold {_paths(held)}.")
@@ -59,8 +58,7 @@ def _others(tx: Tx) -> list[str]:
     if not shown:
         return []
     lines = [f"{len(shown)} other agent{'s' if len(shown) > 1 else ''} here; edits to what they hold are refused:"]
-    for peer in shown[:_PEERS_SHOWN]:
-        lines.append(_peer(tx, peer, paths, attempts))
+    lines += [_peer(tx, peer, paths, attempts) for peer in shown[:_PEERS_SHOWN]]
     if len(shown) > _PEERS_SHOWN:
         lines.append(f"and {len(shown) - _PEERS_SHOWN} more; call room to see them.")
     return lines

@@ -12,7 +12,7 @@ from clearway.db import Row, statements
 from clearway.errors import Refusal
 from clearway.limits import PATH_LEASE_SECONDS, REFUSAL_BYTES_MAX
 from clearway.op import op
-from clearway.untrusted import folded, quoted, within
+from clearway.untrusted import ending, folded, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SQL = statements(__file__)
 CONFLICTS_SHOWN = 10
+_WAY_OUT = " Take other work (clearway next) or try again later."
 
 
 @op(writes=True, group="crew", core=True, cli="claim")
@@ -130,19 +131,20 @@ def covering(tx: Tx, place: Place, mode: str = "run") -> list[Row]:
 
 
 def held(tx: Tx, in_the_way: list[tuple[Place, Row]]) -> Refusal:
-    """The refusal that an agent reads: one line with path, holder, what it does, until when, and what to do instead."""
+    """The refusal that an agent reads: one line with path, holder, what it does, until when, and what to do instead.
+
+    The paths give way when room is short, from the left: holder and time are never cut.
+    """
     place, lease = in_the_way[0]
-    shown = _asked_and_held(place, lease)
-    purpose = f" for {quoted(lease.purpose, 40)}" if lease.purpose else ""
+    purpose = f" for {quoted(lease.purpose, 32)}" if lease.purpose else ""
     running = " (running)" if lease.mode == "run" else ""
-    until = clock.local_time(tx.at(lease.expires_at))
     more = len({other.shown for other, _ in in_the_way}) - 1
+    said = f"held by {lease.agent}{running}{purpose} until {clock.local_time(tx.at(lease.expires_at))}."
     others = f" and {more} more" if more else ""
-    sentence = f"{shown}{others} held by {lease.agent}{running}{purpose} until {until}."
-    way_out = " Take other work (clearway next) or try again later; clearway owner PATH shows the holder."
+    room = REFUSAL_BYTES_MAX - len(f"PATH_HELD: {others} is {said}{_WAY_OUT}".encode()) - 1
     return Refusal(
         "PATH_HELD",
-        within(sentence, REFUSAL_BYTES_MAX - len(way_out) - len("PATH_HELD: ")) + way_out,
+        f"{_asked_and_held(place.shown, lease.shown, room)}{others} is {said}{_WAY_OUT}",
         path=place.shown,
         conflicts=[_conflict(tx, row) for _, row in in_the_way[:CONFLICTS_SHOWN]],
     )
@@ -188,9 +190,12 @@ def _conflict(tx: Tx, lease: Row, *, with_path: bool = True) -> dict[str, Any]:
     return shown | {"mode": lease.mode, "until": tx.iso(lease.expires_at)}
 
 
-def _asked_and_held(place: Place, lease: Row) -> str:
-    asked, has = folded(place.shown, 100), folded(lease.shown, 60)
-    return f"{asked} is" if asked == has else f"{asked} (by a lease on {has}) is"
+def _asked_and_held(asked: str, has: str, room: int) -> str:
+    """The path that was asked for, and the lease that covers it when that is another, in so many bytes."""
+    if asked == has:
+        return ending(asked, room)
+    by = f" (by a lease on {ending(has, room // 3)})"
+    return ending(asked, room - len(by.encode())) + by
 
 
 def _span(key: str) -> dict[str, str]:

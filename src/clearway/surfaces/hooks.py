@@ -11,7 +11,6 @@ import os
 import sys
 
 from clearway import config, repository, wire
-from clearway.alive import Liveness
 from clearway.config import Caller, Settings
 from clearway.errors import Refusal
 from clearway.limits import HOOK_LOCK_WAIT_MS, PATHS_PER_CALL_MAX, PAYLOAD_BYTES_MAX
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, NoReturn
 
+    from clearway.db.tx import Tx
     from clearway.guard.toolcall import Target, ToolCall
     from clearway.repository import Place
     from clearway.room import Room
@@ -104,7 +104,7 @@ def _event(call: ToolCall, room: Room, caller: Caller) -> str:
     if call.moment == "prompt":
         room.run(lambda tx: agents.turn(tx, begins=True), caller=caller, durable=False)
     else:
-        room.run(lambda tx: None, caller=caller, writes=False)
+        room.run(_only_a_beat, caller=caller, writes=False)
     return ""
 
 
@@ -121,19 +121,23 @@ def _end(call: ToolCall, room: Room, caller: Caller) -> None:
         room.run(lambda tx: agents.leave(tx, call.source or "ended"), caller=caller, durable=False)
 
 
+def _only_a_beat(_: Tx) -> None:
+    """Nothing is asked; the door notes that the session lives."""
+
+
 def _each_once(rooms: list[Room | None]) -> list[Room]:
     return list({id(room): room for room in rooms if room is not None}.values())
 
 
 def _before(call: ToolCall, rooms: Rooms, caller: Caller) -> Decision:
     """Refuse what another holds, claim what is free, and be silent about the rest."""
-    targets = _targets(call, rooms)
+    targets = _targets(call)
     if len(targets) > PATHS_PER_CALL_MAX:
         return Decision(deny=_sentence(Refusal("LIMIT_EXCEEDED", f"One call may touch {PATHS_PER_CALL_MAX} paths.")))
     if not targets:
         room = _home_room(rooms, caller)
         if room is not None:
-            room.run(lambda tx: None, caller=caller, writes=False)
+            room.run(_only_a_beat, caller=caller, writes=False)
         return Decision()
     try:
         places = _located(call, targets, rooms, caller)
@@ -145,7 +149,7 @@ def _before(call: ToolCall, rooms: Rooms, caller: Caller) -> Decision:
     return Decision()
 
 
-def _targets(call: ToolCall, rooms: Rooms) -> list[Target]:
+def _targets(call: ToolCall) -> list[Target]:
     if call.kind == "edit":
         return call.targets
     if call.kind == "shell":
@@ -215,6 +219,8 @@ def _home_room(rooms: Rooms, caller: Caller) -> Room | None:
 def _failed(call: ToolCall, refusal: Refusal, *, closed: bool, environ: Mapping[str, str]) -> Decision:
     """The fail mode: open with one visible, counted line; closed turns it into a refusal in the client's dialect."""
     sentence = _sentence(refusal)
+    if call.problem and call.moment == "other":
+        call.moment = "before"  # what cannot be read may be a call that is about to write
     if closed and call.moment in _DENIABLE:
         return Decision(deny=f"{sentence} (the guard is set to fail closed)")
     _count(environ, refusal.code)
@@ -244,7 +250,10 @@ def _payload(raw: bytes) -> tuple[dict[str, Any], str]:
         value = wire.loads(raw)
     except ValueError as error:
         return {}, f"the payload is not JSON: {folded(str(error), 80)}"
-    return (value, "") if isinstance(value, dict) else ({}, "the payload is not a JSON object")
+    if not isinstance(value, dict):
+        return {}, "the payload is not a JSON object"
+    payload: Any = value
+    return payload, ""
 
 
 def _adapter(client: str) -> Any:
