@@ -60,6 +60,7 @@ HOOK_LOCK_WAIT_MS = 500  # how long a hook waits for a busy writer before it fol
 COMMAND_LOCK_WAIT_MS = 8_000
 RETRY_MS_MIN = 0.2
 RETRY_MS_MAX = 20.0
+RETRY_WAITED_PART = 8  # a pause is at most this part of what was waited so far
 
 # --- storage ----------------------------------------------------------------------------------------------------
 WAL_PAGES_BEFORE_CHECKPOINT = 1_000

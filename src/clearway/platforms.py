@@ -135,6 +135,27 @@ def ignores_case(directory: str) -> bool:
         return False
 
 
+def make_private(folder: str) -> None:
+    """Make a folder, and those above it that are missing, for the owner alone."""
+    upper = os.path.dirname(folder)
+    if upper != folder and not os.path.isdir(upper):
+        make_private(upper)
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        pass
+
+
+def keep_private(path: str) -> None:
+    """Take from others what they could do with our file or folder."""
+    try:
+        mode = os.stat(path).st_mode
+        if mode & 0o077:
+            os.chmod(path, mode & 0o700)
+    except OSError:
+        pass  # not there yet, or not ours to change: opening says what is wrong
+
+
 def full_sync(descriptor: int) -> None:
     """Bring a file to the disk itself, not only to the drive's cache."""
     if MACOS:

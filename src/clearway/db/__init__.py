@@ -3,8 +3,8 @@
 SQL lives in `.sql` files beside the modules that use it: `-- name: start` and the body. The text is one for both
 engines, with `:name` parameters; `-- name: find [sqlite]` and `[postgres]` mark the few that truly differ.
 
-An engine opens one room and has four verbs: `migrate`, `begin(writes)`, `wait(after, timeout)` and
-`constraint(error)`. It knows nothing of what is stored.
+An engine opens one room, begins its transactions, and says what rule of the database an error broke. It knows nothing
+of what is stored.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any, Protocol
 
     _RowBase = dict[str, Any]
@@ -21,9 +20,7 @@ if TYPE_CHECKING:
     class Session(Protocol):
         """One transaction on one engine."""
 
-        now: int
-
-        def rows(self, statement: Statement, values: dict[str, Any]) -> Iterator[Row]: ...
+        def rows(self, statement: Statement, values: dict[str, Any]) -> list[Row]: ...
         def change(self, statement: Statement, values: dict[str, Any]) -> int: ...
         def savepoint(self) -> None: ...
         def undo(self) -> None: ...
@@ -33,9 +30,12 @@ if TYPE_CHECKING:
     class Engine(Protocol):
         """One room's storage."""
 
-        def migrate(self, *, upgrade: bool) -> None: ...
+        name: str
+        path: str
+
+        def migrate(self, seed: dict[str, Any], *, upgrade: bool) -> bool: ...
         def begin(self, *, writes: bool, durable: bool = True) -> Session: ...
-        def wait(self, after: int, timeout_ms: int) -> None: ...
+        def time(self, session: Session) -> int | None: ...
         def constraint(self, error: Exception) -> str | None: ...
         def close(self) -> None: ...
 else:
@@ -57,23 +57,20 @@ class Row(_RowBase):
 class Statement:
     """One named statement, in the text of each engine. `columns` is filled by the engine that runs it first."""
 
-    __slots__ = ("_postgres", "_sqlite", "columns", "name")
+    __slots__ = ("_common", "_postgres", "columns", "name", "sqlite")
 
     def __init__(self, name: str, sqlite: str, postgres: str) -> None:
         self.name = name
         self.columns: tuple[str, ...] = ()
-        self._sqlite = sqlite
-        self._postgres = postgres
+        self.sqlite = sqlite
+        self._common = postgres
+        self._postgres = b""
 
     @property
-    def sqlite(self) -> str:
-        return self._sqlite
-
-    @property
-    def postgres(self) -> str:
+    def postgres(self) -> bytes:
         """The text with `%(name)s` parameters."""
-        if ":" in self._postgres:
-            self._postgres = percent_parameters(self._postgres)
+        if not self._postgres:
+            self._postgres = percent_parameters(self._common).encode()
         return self._postgres
 
 

@@ -8,10 +8,11 @@ room's address says so.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
 
 import psycopg
+from psycopg import sql
 
 from clearway.clock import Clock
 from clearway.db import Row, Statement, statements
@@ -19,27 +20,29 @@ from clearway.db.migrate import SCHEMA, check_history, check_version, migrations
 from clearway.db.migrate import SQL as MIGRATION
 from clearway.errors import Refusal
 
+if TYPE_CHECKING:
+    from clearway.db import Session
+
 SQL = statements(__file__)
+_READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_NOT_DURABLE = "SET LOCAL synchronous_commit = off"
 
 
 class PostgresSession:
     """One transaction on the schema."""
 
-    def __init__(self, engine: PostgresEngine, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
-        self._engine = engine
+    def __init__(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
         self._connection = connection
-        self.now = 0
 
-    def rows(self, statement: Statement, values: dict[str, Any]) -> Iterator[Row]:
+    def rows(self, statement: Statement, values: dict[str, Any]) -> list[Row]:
         with _translated():
-            cursor = self._connection.execute(statement.postgres.encode(), values)
+            cursor = self._connection.execute(statement.postgres, values)
             names = [column.name for column in cursor.description or []]
-            found = cursor.fetchall()
-        return iter([Row(zip(names, row, strict=True)) for row in found])
+            return [Row(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def change(self, statement: Statement, values: dict[str, Any]) -> int:
         with _translated():
-            return self._connection.execute(statement.postgres.encode(), values).rowcount
+            return self._connection.execute(statement.postgres, values).rowcount
 
     def savepoint(self) -> None:
         self._connection.execute("SAVEPOINT act")
@@ -53,14 +56,14 @@ class PostgresSession:
 
     def rollback(self) -> None:
         if not self._connection.closed:
-            self._connection.execute("ROLLBACK")
+            with _translated():
+                self._connection.execute("ROLLBACK")
 
 
 class PostgresEngine:
     """The schema of one room, used by one thread at a time."""
 
     name = "postgres"
-    read_only = False
 
     def __init__(self, dsn: str, schema: str, clock: Clock, *, lock_wait_ms: int) -> None:
         self.path = f"the PostgreSQL schema {schema}"
@@ -86,21 +89,26 @@ class PostgresEngine:
             raise
 
     def begin(self, *, writes: bool, durable: bool = True) -> PostgresSession:
-        connection = self._live()
-        with _translated():
-            if writes:
-                connection.execute("BEGIN")
-                connection.execute(f"SET LOCAL lock_timeout = {self._lock_wait_ms:d}")
-                connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (self._schema,))
-                if not durable:
-                    connection.execute("SET LOCAL synchronous_commit = off")
-            else:
-                connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        return PostgresSession(self, connection)
+        session = PostgresSession(self._live())
+        try:
+            with _translated():
+                self._live().execute(self._begin_write(durable=durable) if writes else _READ)
+        except BaseException:
+            session.rollback()
+            raise
+        return session
 
-    def time(self, session: PostgresSession) -> int | None:
+    def _begin_write(self, *, durable: bool) -> bytes:
+        """All that a write begins with, in one journey: the room's lock, how long to wait for it, what a commit waits
+        for."""
+        lock = f"SELECT pg_advisory_xact_lock(hashtextextended('{self._schema}', 0))"
+        return (
+            f"BEGIN; SET LOCAL lock_timeout = {self._lock_wait_ms}; {lock}; {'' if durable else _NOT_DURABLE}".encode()
+        )
+
+    def time(self, session: Session) -> int | None:
         """The server's clock, in milliseconds."""
-        return next(session.rows(SQL.time, {})).now
+        return session.rows(SQL.time, {})[0].now
 
     def constraint(self, error: Exception) -> str | None:
         if isinstance(error, psycopg.errors.IntegrityError):
@@ -123,24 +131,22 @@ class PostgresEngine:
                 self._connection = psycopg.connect(
                     self._dsn, autocommit=True, cursor_factory=psycopg.ClientCursor, connect_timeout=10
                 )
-                self._connection.execute(
-                    psycopg.sql.SQL("SET search_path TO {}").format(psycopg.sql.Identifier(self._schema))
-                )
+                self._connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))
         return self._connection
 
     def _exists(self, session: PostgresSession) -> bool:
-        return next(session.rows(SQL.exists, {"schema": self._schema})).present
+        return session.rows(SQL.exists, {"schema": self._schema})[0].present
 
     def _create(self, session: PostgresSession, seed: dict[str, Any]) -> None:
         connection = self._live()
-        connection.execute(psycopg.sql.SQL("CREATE SCHEMA {}").format(psycopg.sql.Identifier(self._schema)))
+        connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self._schema)))
         for migration in migrations(self.name):
             connection.execute(migration.text.encode())
             record(session, migration, seed["wall"])
         session.change(MIGRATION.seed, seed)
 
     def _bring_forward(self, session: PostgresSession, *, upgrade: bool) -> None:
-        applied = list(session.rows(MIGRATION.history, {}))
+        applied = session.rows(MIGRATION.history, {})
         version = max((row.version for row in applied), default=0)
         check_version(version, self.path)
         check_history(applied, self.name, self.path)
@@ -153,7 +159,7 @@ class PostgresEngine:
 
 
 @contextlib.contextmanager
-def _translated() -> Iterator[None]:
+def _translated() -> Generator[None]:
     """Turn what the driver says into refusals; a broken rule stays as it is, for `constraint`."""
     try:
         yield

@@ -16,16 +16,41 @@ from clearway.clock import Clock
 from clearway.db import Row, Statement
 from clearway.db.migrate import SCHEMA, SQL, check_history, check_version, migrations, record
 from clearway.errors import Refusal
-from clearway.limits import RETRY_MS_MAX, RETRY_MS_MIN, WAL_PAGES_BEFORE_CHECKPOINT
+from clearway.limits import RETRY_MS_MAX, RETRY_MS_MIN, RETRY_WAITED_PART, WAL_PAGES_BEFORE_CHECKPOINT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+    from collections.abc import Callable, Iterator
+    from typing import Any, NoReturn, Protocol, TypeVar
+
+    from clearway.db import Session
+
+    Done = TypeVar("Done")
+
+    class _Cursor(Protocol):
+        def fetchone(self) -> tuple[Any, ...] | None: ...
+        def get_description(self) -> tuple[tuple[str, ...], ...]: ...
+        def __iter__(self) -> Iterator[tuple[Any, ...]]: ...
+
+    class _Connection(Protocol):
+        """What we use of apsw.Connection; its own stubs name a type that Python 3.11 has not."""
+
+        @property
+        def in_transaction(self) -> bool: ...
+        def execute(self, statements: str, bindings: dict[str, Any] | tuple[str, ...] | None = None) -> _Cursor: ...
+        def changes(self) -> int: ...
+        def pragma(self, name: str, value: str | None = None) -> Any: ...
+        def set_wal_hook(self, callable: Callable[[Any, str, int], int]) -> None: ...
+        def wal_checkpoint(self, dbname: str | None = None, mode: int = 0) -> tuple[int, int]: ...
+        def config(self, op: int, *args: int) -> int: ...
+        def close(self) -> None: ...
 
 
 # "cway": lets `file` and ourselves tell a room from another database.
 _APPLICATION = 0x63776179
+_SETTINGS = (
+    "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA wal_autocheckpoint = 0; PRAGMA busy_timeout = 0"
+)
 _READ_WRITE = apsw.SQLITE_OPEN_READWRITE
 _READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
@@ -33,25 +58,29 @@ _READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 class SqliteSession:
     """One transaction on the file."""
 
-    __slots__ = ("_connection", "_engine", "now")
+    __slots__ = ("_connection", "_engine")
 
-    def __init__(self, engine: SqliteEngine, connection: apsw.Connection) -> None:
+    def __init__(self, engine: SqliteEngine, connection: _Connection) -> None:
         self._engine = engine
         self._connection = connection
-        self.now = 0
 
-    def rows(self, statement: Statement, values: dict[str, Any]) -> Iterator[Row]:
-        with _translated(self._engine.path):
+    def rows(self, statement: Statement, values: dict[str, Any]) -> list[Row]:
+        try:
             cursor = self._connection.execute(statement.sqlite, values)
-            for row in cursor:
-                if not statement.columns:
-                    statement.columns = tuple(column[0] for column in cursor.get_description())
-                yield Row(zip(statement.columns, row, strict=True))
+            first = cursor.fetchone()
+            if first is None:
+                return []
+            columns = statement.columns = statement.columns or tuple(each[0] for each in cursor.get_description())
+            return [Row(zip(columns, row, strict=True)) for row in (first, *cursor)]
+        except apsw.Error as error:
+            _refuse(error, self._engine.path)
 
     def change(self, statement: Statement, values: dict[str, Any]) -> int:
-        with _translated(self._engine.path):
+        try:
             self._connection.execute(statement.sqlite, values)
             return self._connection.changes()
+        except apsw.Error as error:
+            _refuse(error, self._engine.path)
 
     def savepoint(self) -> None:
         self._connection.execute("SAVEPOINT act")
@@ -60,8 +89,10 @@ class SqliteSession:
         self._connection.execute("ROLLBACK TO act")
 
     def commit(self) -> None:
-        with _translated(self._engine.path):
+        try:
             self._connection.execute("COMMIT")
+        except apsw.Error as error:
+            _refuse(error, self._engine.path)
         self._engine.tidy()
 
     def rollback(self) -> None:
@@ -79,9 +110,10 @@ class SqliteEngine:
         self._clock = clock
         self._waiting = Clock()  # locks are waited for in real time, whatever time it is in the room
         self._lock_wait_ms = lock_wait_ms
-        self._connection: apsw.Connection | None = None
+        self._connection: _Connection | None = None
         self._durable: bool | None = None
-        self._long_wal = False
+        self._wal_pages = 0
+        self._checkpoint_at = WAL_PAGES_BEFORE_CHECKPOINT
         self.read_only = False
 
     # --- opening ------------------------------------------------------------------------------------------------
@@ -105,7 +137,7 @@ class SqliteEngine:
         folder = os.path.dirname(self.path)
         aside = f"{self.path}.{os.getpid()}-{self._clock.new_id()}.new"
         with _translated(self.path):
-            os.makedirs(folder, mode=0o700, exist_ok=True)
+            platforms.make_private(folder)
             kind = platforms.network_file_system(os.path.realpath(folder))
             if kind:
                 raise Refusal(
@@ -126,11 +158,9 @@ class SqliteEngine:
                         os.unlink(left)
 
     def _fill(self, file: str, seed: dict[str, Any]) -> None:
-        connection = apsw.Connection(file, flags=_READ_WRITE)
+        connection = _opened(file, _READ_WRITE)
         try:
-            mode = connection.pragma("journal_mode", "wal")
-            if mode != "wal":
-                raise Refusal("STORAGE_CONFIGURATION", f"{self.path} cannot use write-ahead logging (it stays {mode}).")
+            self._use_write_ahead_log(connection)
             connection.execute("BEGIN IMMEDIATE")
             session = SqliteSession(self, connection)
             for migration in migrations(self.name):
@@ -141,10 +171,16 @@ class SqliteEngine:
         finally:
             connection.close()
 
+    def _use_write_ahead_log(self, connection: _Connection) -> None:
+        mode = self._retry(lambda: connection.pragma("journal_mode", "wal"))
+        if mode != "wal":
+            raise Refusal("STORAGE_CONFIGURATION", f"{self.path} cannot use write-ahead logging (it stays {mode}).")
+
     def _open(self) -> int:
         with _translated(self.path):
             try:
-                return self._connect(apsw.Connection(self.path, flags=_READ_WRITE))
+                platforms.keep_private(self.path)
+                return self._connect(_opened(self.path, _READ_WRITE))
             except (apsw.CantOpenError, apsw.ReadOnlyError):
                 if not os.path.exists(self.path):
                     raise
@@ -155,21 +191,27 @@ class SqliteEngine:
         self.read_only = True
         address = "file:" + self.path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
         try:
-            return self._connect(apsw.Connection(address + "?mode=ro", flags=_READ_ONLY))
+            return self._connect(_opened(address + "?mode=ro", _READ_ONLY))
         except apsw.CantOpenError:
-            return self._connect(apsw.Connection(address + "?immutable=1", flags=_READ_ONLY))
+            return self._connect(_opened(address + "?immutable=1", _READ_ONLY))
 
-    def _connect(self, connection: apsw.Connection) -> int:
-        connection.execute(
-            "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA wal_autocheckpoint = 0; PRAGMA busy_timeout = 0"
-        )
-        connection.set_wal_hook(self._saw_wal)
-        version = self._retry(lambda: connection.pragma("user_version"))
-        if connection.pragma("application_id") != _APPLICATION:
+    def _connect(self, connection: _Connection) -> int:
+        try:
+            # Without this a statement is prepared anew whenever a value that could sway its plan changes: a lookup
+            # takes 9 us instead of 60.
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+            connection.execute(_SETTINGS)
+            connection.set_wal_hook(self._saw_wal)
+            version = self._retry(lambda: connection.pragma("user_version"))
+            if connection.pragma("application_id") != _APPLICATION:
+                raise Refusal(
+                    "STORAGE_CORRUPT", f"{self.path} is not a room of Clearway; move it away or restore a backup."
+                )
+            if not self.read_only and connection.pragma("journal_mode") != "wal":  # a copy that was put in its place
+                self._use_write_ahead_log(connection)
+        except BaseException:
             connection.close()
-            raise Refusal(
-                "STORAGE_CORRUPT", f"{self.path} is not a room of Clearway; move it away or restore a backup."
-            )
+            raise
         self._connection = connection
         return int(version)
 
@@ -193,7 +235,7 @@ class SqliteEngine:
 
     def _back_up(self, version: int) -> None:
         folder = os.path.join(os.path.dirname(self.path), "backups")
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        platforms.make_private(folder)
         copy = os.path.join(folder, f"before-schema-{SCHEMA}-from-{version}-{self._clock.new_id()}.db")
         os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._live().execute("VACUUM INTO ?", (copy,))
@@ -208,10 +250,10 @@ class SqliteEngine:
             if writes and durable is not self._durable:  # inside a transaction this would be ignored
                 connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
                 self._durable = durable
-            self._retry(lambda: connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN"))
+            self._retry(lambda: connection.execute("BEGIN IMMEDIATE") if writes else _begin_read(connection))
         return SqliteSession(self, connection)
 
-    def time(self, session: SqliteSession) -> int | None:
+    def time(self, session: Session) -> int | None:
         """A file has no clock of its own."""
         return None
 
@@ -230,44 +272,62 @@ class SqliteEngine:
 
     def tidy(self) -> None:
         """Without a host, whichever writer sees a long write-ahead log shortens it."""
-        if self._long_wal and self._connection is not None:
-            self._long_wal = False
-            try:
-                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            except apsw.Error:
-                pass  # somebody else is at it, or the disk is full: the log stays long, nothing is lost
+        if self._wal_pages < self._checkpoint_at or self._connection is None:
+            return
+        try:
+            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        except apsw.Error:
+            pass  # somebody else is at it, or the disk is full: the log stays long, nothing is lost
+        self._checkpoint_at = self._wal_pages + WAL_PAGES_BEFORE_CHECKPOINT
 
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
-    def _live(self) -> apsw.Connection:
+    def _live(self) -> _Connection:
         if self._connection is None:
             self._open()
         assert self._connection is not None
         return self._connection
 
-    def _saw_wal(self, connection: apsw.Connection, database: str, pages: int) -> int:
-        self._long_wal = pages >= WAL_PAGES_BEFORE_CHECKPOINT
+    def _saw_wal(self, connection: object, database: str, pages: int) -> int:
+        if pages < self._wal_pages:  # the log began anew
+            self._checkpoint_at = WAL_PAGES_BEFORE_CHECKPOINT
+        self._wal_pages = pages
         return apsw.SQLITE_OK
 
-    def _retry(self, act: Any) -> Any:
-        """Try until the lock is ours or the deadline is past, with growing, jittered pauses."""
-        deadline = self._waiting.monotonic() + self._lock_wait_ms
-        longest = RETRY_MS_MIN
+    def _retry(self, act: Callable[[], Done]) -> Done:
+        """Try until the lock is ours or the deadline is past. The longer the wait, the longer the jittered pauses: a
+        lock that comes free is taken soon, and many who wait long do not keep the machine busy."""
+        began = self._waiting.monotonic()
         while True:
             try:
                 return act()
-            except apsw.BusyError:
-                if self._waiting.monotonic() >= deadline:
+            except (apsw.BusyError, apsw.ProtocolError):
+                waited = self._waiting.monotonic() - began
+                if waited >= self._lock_wait_ms:
                     raise
+            longest = min(RETRY_MS_MIN + waited / RETRY_WAITED_PART, RETRY_MS_MAX)
             self._waiting.pause(RETRY_MS_MIN + (longest - RETRY_MS_MIN) * self._waiting.random(1)[0] / 255)
-            longest = min(longest * 2, RETRY_MS_MAX)
+
+
+def _opened(file: str, flags: int) -> _Connection:
+    return apsw.Connection(file, flags=flags)
+
+
+def _begin_read(connection: _Connection) -> None:
+    """Begin and look: only a first look takes the snapshot, and it may meet a lock (a log that is being recovered)."""
+    connection.execute("BEGIN")
+    try:
+        connection.pragma("schema_version")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
 
 
 class _translated:
-    """Turns what the driver says into refusals; a broken rule stays as it is, for `constraint`."""
+    """Turns what the driver and the disk say in the block into refusals."""
 
     __slots__ = ("_path",)
 
@@ -278,18 +338,23 @@ class _translated:
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, apsw.ConstraintError):
-            return
-        if isinstance(error, (apsw.BusyError, apsw.LockedError)):
-            raise Refusal("STORAGE_BUSY", "The room is busy with another writer; try again.") from error
-        if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
-            raise Refusal(
-                "STORAGE_CORRUPT", f"The room at {self._path} is damaged; run clearway doctor to see what can be saved."
-            ) from error
-        if isinstance(error, (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError, OSError)):
-            raise Refusal(
-                "STORAGE_FAILURE", f"The room at {self._path} cannot be used: {_reason(error)}; nothing was changed."
-            ) from error
+        if isinstance(error, (apsw.Error, OSError)):
+            _refuse(error, self._path)
+
+
+def _refuse(error: apsw.Error | OSError, path: str) -> NoReturn:
+    """Raise the refusal that this error means; a broken rule stays as it is, for `constraint`."""
+    if isinstance(error, (apsw.BusyError, apsw.LockedError, apsw.ProtocolError)):
+        raise Refusal("STORAGE_BUSY", "The room is busy with another writer; try again.") from error
+    if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
+        raise Refusal(
+            "STORAGE_CORRUPT", f"The room at {path} is damaged; run clearway doctor to see what can be saved."
+        ) from error
+    if isinstance(error, (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError, OSError)):
+        raise Refusal(
+            "STORAGE_FAILURE", f"The room at {path} cannot be used: {_reason(error)}; nothing was changed."
+        ) from error
+    raise error
 
 
 def _reason(error: BaseException) -> str:

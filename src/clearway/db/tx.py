@@ -36,6 +36,7 @@ class Tx:
         "caller",
         "changed",
         "clock",
+        "farewell",
         "gone",
         "liveness",
         "now",
@@ -64,6 +65,7 @@ class Tx:
         self.caller = caller
         self.writes = writes
         self.changed = False
+        self.farewell = False  # the caller's session ends here: this question is not a sign of life
         self.gone: tuple[str, str] | None = None  # ids of lapsed path leases and attempts, joined; see lapse.gone
         self._state = self._only(SQL.state)
         self._before: Row | None = None
@@ -82,13 +84,10 @@ class Tx:
     def one(self, statement: Statement, **values: Any) -> Row | None:
         """The first row, or None."""
         rows = self._session.rows(statement, values)
-        first = next(rows, None)
-        if first is not None and hasattr(rows, "close"):
-            rows.close()  # type: ignore[attr-defined]
-        return first
+        return rows[0] if rows else None
 
     def all(self, statement: Statement, **values: Any) -> list[Row]:
-        return list(self._session.rows(statement, values))
+        return self._session.rows(statement, values)
 
     def change(self, statement: Statement, **values: Any) -> int:
         """Run a statement that writes; how many rows it touched."""
