@@ -56,7 +56,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 # Packages of other people, and the one place that may know each. A package that is not here may not be imported.
 ONLY_IN: dict[str, tuple[str, ...]] = {
-    "apsw": ("db/sqlite.py",),
+    "apsw": ("db/sqlite.py", "guard/quiet.py"),  # the fast step asks its one question without the house
     "psycopg": ("db/postgres.py",),
     "psycopg_pool": ("db/postgres.py",),
     "sqlite3": (),  # a second SQLite library in one process drops the locks of the first
@@ -72,14 +72,15 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
 }
 
 # Whoever needs the time, an id or chance asks the clock, so that a whole run can be replayed from a seed.
-READS_THE_CLOCK = {"clock.py", "alive.py", "platforms.py"}
+# The fast step compares the age of a beat and may load no more than the time itself.
+READS_THE_CLOCK = {"clock.py", "alive.py", "platforms.py", "guard/quiet.py"}
 CHANCE_AND_TIME = {"time", "random", "secrets", "uuid"}
 READS_THE_ENVIRONMENT = {"config.py"}
 MAY_PASS_THE_ENVIRONMENT_ON = ("setup/", "surfaces/", "worker/")
 
 # What a hook loads is paid on every tool call of every agent.
 LIGHT_ROOMS = GROUND - {"arguments"} | {"room", "rooms", "crew", "guard"}
-LIGHT_FILES = ("surfaces/hooks.py", "surfaces/clients/")
+LIGHT_FILES = ("surfaces/hooks.py", "surfaces/faststep.py", "surfaces/callers.py", "surfaces/clients/")
 HEAVY_FILES = ("db/postgres.py",)
 HEAVY = {
     "asyncio", "base64", "click", "collections.abc", "contextlib", "ctypes", "dataclasses", "datetime", "email", "enum",
@@ -354,7 +355,9 @@ def test_the_table_of_rooms_has_no_way_back_up() -> None:
 
 
 def test_every_statement_is_used_and_every_name_exists() -> None:
-    broken = _statement_faults(_sources(PACKAGE), _statements(PACKAGE))
+    found = _statements(PACKAGE)
+    assert found.pop("guard/quiet") == {"own_lease"}  # read by the fast step itself, without the house's loader
+    broken = _statement_faults(_sources(PACKAGE), found)
     assert not broken, "\n".join(broken)
 
 
@@ -438,11 +441,37 @@ def _too_much(loaded: set[str]) -> list[str]:
 def test_a_hook_loads_only_what_is_on_the_list(client: str, event: dict[str, object], tmp_path: Path) -> None:
     repository = tmp_path / "repository"
     subprocess.run(["git", "init", "--quiet", str(repository)], check=True)
-    code = f"from clearway.surfaces import hooks\nhooks.main({client!r})"
+    code = f"from clearway.surfaces import faststep\nfaststep.main({client!r})"
     _loaded(code, repository, AT_START)  # makes the room, which only the first hook of a repository does
     loaded = _loaded(code, repository, event)
     assert "clearway.room" in loaded or event is AT_STOP, "the event did not reach the room"
     assert not _too_much(loaded)
+
+
+# What apsw itself brings along is in HOOK_MAY_LOAD.
+FAST_STEP_MAY_LOAD = HOOK_MAY_LOAD | {
+    "clearway", "clearway.guard", "clearway.guard.quiet", "clearway.guard.shellwords", "clearway.guard.writers",
+    "clearway.surfaces", "clearway.surfaces.faststep", "clearway.wire",
+}  # fmt: skip
+
+
+def test_the_fast_step_loads_next_to_nothing(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    subprocess.run(["git", "init", "--quiet", str(repository)], check=True)
+    (repository / "app.py").touch()
+    project = "01JD0000000000000000000000"
+    (repository / ".clearway.json").write_text(f'{{"version": 1, "project_id": "{project}"}}\n')
+    edit = {**BEFORE_EDIT, "tool_input": {"file_path": str(repository / "app.py")}}
+    code = "from clearway.surfaces import faststep\nfaststep.main('claude')"
+    assert "clearway.room" in _loaded(code, repository, edit)
+    for event in (
+        edit,
+        {**BEFORE_SHELL, "tool_input": {"command": "ls -la"}},
+        {**edit, "hook_event_name": "PostToolUse"},
+    ):
+        loaded = _loaded(code, repository, event)
+        assert "clearway.guard.quiet" in loaded
+        assert loaded <= FAST_STEP_MAY_LOAD, sorted(loaded - FAST_STEP_MAY_LOAD)
 
 
 def test_a_module_that_is_not_on_the_list_is_noticed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Signs of life that cost no database write: one empty file a session, its time set to room time.
+"""Signs of life that cost no database write: one empty file a session, modified at room time, accessed at wall time.
 
 A hook runs on every tool call of every agent; a beat must not wake the disk or wait for a writer. Rooms on PostgreSQL
 keep beats in the session's row instead (room.py).
@@ -22,8 +22,9 @@ class Beats:
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
-    def note(self, session: str, now: int) -> None:
-        """Remember that `session` lived at `now` (room ms). Lost without harm when the disk is full or read-only."""
+    def note(self, session: str, now: int, wall: int) -> None:
+        """Remember that `session` lived at `now` (room ms) and `wall` (wall ms, for the fast step, which does not know
+        room time). Lost without harm when the disk is full or read-only."""
         seen = self.last(session)
         if seen is not None and 0 <= now - seen < BEAT_EVERY_MS:
             return
@@ -32,7 +33,7 @@ class Beats:
             if seen is None:
                 os.makedirs(self._folder, mode=0o700, exist_ok=True)
                 os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
-            os.utime(file, ns=(now * _MS, now * _MS))
+            os.utime(file, ns=(wall * _MS, now * _MS))
         except OSError:
             pass
 

@@ -75,7 +75,7 @@ class FileClock(Clock):
         return "test-clock"
 
     def _read(self) -> tuple[int, int]:
-        with open(self._path, encoding="ascii") as file:
+        with open(self._path, encoding="utf-8") as file:
             room, offset = file.read().split()
         return int(room), int(offset)
 

@@ -58,7 +58,7 @@ def boot_id() -> str:
     """An identifier that changes with every boot of the machine."""
     if LINUX:
         try:
-            with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
                 return file.read().strip()
         except OSError:
             return "unknown"
@@ -81,7 +81,7 @@ def host_name() -> str:
     """The machine, distinct from others that share its network name."""
     name = _node()
     try:
-        with open("/etc/machine-id", encoding="ascii") as file:
+        with open("/etc/machine-id", encoding="utf-8") as file:
             return f"{name}-{file.read().strip()[:8]}"
     except (OSError, ValueError):
         return name

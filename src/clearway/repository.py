@@ -132,7 +132,7 @@ def checkout_id(repository: Repository, clock: Clock) -> str:
 def _new_checkout(file: str, identity: str, clock: Clock, *, replace: bool) -> str:
     aside = f"{file}.{clock.new_id()}"
     made = clock.new_id()
-    with open(aside, "w", encoding="ascii") as opened:
+    with open(aside, "w", encoding="utf-8") as opened:
         opened.write(f"{made} {identity}\n")
     if replace:
         os.replace(aside, file)

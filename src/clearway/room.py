@@ -80,11 +80,12 @@ class Room:
             return self._read(act, caller)
         tx = self._begin(caller, writes=True, durable=durable)
         try:
-            agents.arrive(tx)
+            beat_at = agents.arrive(tx)
             if first is not None:
                 first(tx)
-            lapse.lapse(tx)
-            agents.beat(tx)
+            if caller.key in lapse.lapse(tx):  # its process is gone and yet it speaks: it begins anew, with nothing
+                beat_at = agents.arrive(tx)
+            agents.beat(tx, beat_at)
             tx.savepoint()
             try:
                 answer = act(tx)
@@ -103,7 +104,7 @@ class Room:
             if rule is not None:
                 raise _objection(rule) from error
             raise
-        self._beat(caller, tx.now)
+        self._beat(caller, tx)
         return answer
 
     def close(self) -> None:
@@ -115,7 +116,7 @@ class Room:
             answer = act(tx)
         finally:
             tx.rollback()
-        self._beat(caller, tx.now)
+        self._beat(caller, tx)
         return answer
 
     def _begin(self, caller: Caller, *, writes: bool, durable: bool = True) -> Tx:
@@ -136,14 +137,14 @@ class Room:
             session.rollback()
             raise
 
-    def _beat(self, caller: Caller, now: int) -> None:
+    def _beat(self, caller: Caller, tx: Tx) -> None:
         """Any question of a session is a sign of its life."""
-        if caller.named:
+        if caller.named or tx.farewell:
             return
         if self.beats is not None:
-            self.beats.note(caller.key, now)
-        elif now - self._noted.get(caller.key, 0) >= BEAT_EVERY_MS:
-            self._noted[caller.key] = now
+            self.beats.note(caller.key, tx.now, tx.wall)
+        elif tx.now - self._noted.get(caller.key, 0) >= BEAT_EVERY_MS:
+            self._noted[caller.key] = tx.now
             try:
                 self.run(lambda tx: None, caller=caller, durable=False)
             except Refusal:
@@ -187,14 +188,19 @@ def open_room(
 
 
 def open_machine_room(
-    *, home: str, clock: Clock, liveness: Liveness | None = None, lock_wait_ms: int = COMMAND_LOCK_WAIT_MS
+    *,
+    home: str,
+    clock: Clock,
+    liveness: Liveness | None = None,
+    upgrade: bool = True,
+    lock_wait_ms: int = COMMAND_LOCK_WAIT_MS,
 ) -> Room:
     """The room of files outside every repository, which also remembers where repositories without a pointer live."""
     from clearway.db.sqlite import SqliteEngine
 
     engine = SqliteEngine(os.path.join(home, "machine.db"), clock, lock_wait_ms=lock_wait_ms)
     beats = Beats(os.path.join(beat_folder(home), MACHINE))
-    return _opened(engine, MACHINE, home=home, clock=clock, liveness=liveness, beats=beats, upgrade=True)
+    return _opened(engine, MACHINE, home=home, clock=clock, liveness=liveness, beats=beats, upgrade=upgrade)
 
 
 MACHINE = "machine"

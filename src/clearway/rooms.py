@@ -67,6 +67,11 @@ class Rooms:
         """The rooms in which a session has acted on this machine: one that works in several ends its turn in all."""
         return [self._of_project(project) for project in rooms_with(beat_folder(self.settings.home), session)]
 
+    def others_of(self, session: str) -> list[Room]:
+        """Those of them that this process has not asked yet."""
+        asked = set(self._open.values())
+        return [room for room in self.of_session(session) if room not in asked]
+
     def _of_project(self, project: str) -> Room:
         room = self._open.get(project)
         if room is None:
@@ -174,7 +179,11 @@ class Rooms:
 
     def _machine(self) -> Room:
         return open_machine_room(
-            home=self.settings.home, clock=self.clock, liveness=self.liveness, lock_wait_ms=self._lock_wait_ms
+            home=self.settings.home,
+            clock=self.clock,
+            liveness=self.liveness,
+            upgrade=self._upgrade,
+            lock_wait_ms=self._lock_wait_ms,
         )
 
     def _check_outside(self, place: Repository) -> None:

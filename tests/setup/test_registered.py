@@ -48,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
     surfaces.mkdir(parents=True)
     (folder / "clearway" / "__init__.py").touch()
     (surfaces / "__init__.py").touch()
-    (surfaces / "hooks.py").write_text(STAND_IN)
+    (surfaces / "faststep.py").write_text(STAND_IN)
     return folder
 
 
@@ -99,7 +99,7 @@ def test_a_missing_package_leaves_the_guard_open(shell: list[str], folder: Path)
 )
 def test_a_package_that_cannot_be_imported_leaves_the_guard_open(folder: Path, text: str) -> None:
     """C19."""
-    (folder / "clearway" / "surfaces" / "hooks.py").write_text(text)
+    (folder / "clearway" / "surfaces" / "faststep.py").write_text(text)
     ended = run(["/bin/sh", "-c"], hook_command("claude", Binding("/h"), Product(sys.executable, (str(folder),))))
     assert (ended.returncode, ended.stdout) == (0, "")
     assert ended.stderr.startswith("clearway: ")
@@ -108,7 +108,7 @@ def test_a_package_that_cannot_be_imported_leaves_the_guard_open(folder: Path, t
 
 
 def test_what_fails_after_the_import_is_the_modules_own(folder: Path) -> None:
-    (folder / "clearway" / "surfaces" / "hooks.py").write_text("def main(client): raise KeyError(client)")
+    (folder / "clearway" / "surfaces" / "faststep.py").write_text("def main(client): raise KeyError(client)")
     ended = run(["/bin/sh", "-c"], hook_command("claude", Binding("/h"), Product(sys.executable, (str(folder),))))
     assert ended.returncode == 1
     assert "guard open" not in ended.stderr
@@ -155,7 +155,7 @@ OURS = hook_command("claude", Binding("/h"), Product("/opt/clearway/bin/python",
         OURS + " && /home/me/notify",
         "/home/me/before; " + OURS,
         "nice " + OURS,
-        OURS.replace("clearway.surfaces.hooks", "clearway_fork.hooks"),
+        OURS.replace("clearway.surfaces.faststep", "clearway_fork.faststep"),
         OURS.replace("exec /opt/clearway/bin/python", "exec /home/me/python"),
         OURS.replace("CLEARWAY_HOME=", "PYTHONPATH="),
     ],

@@ -56,22 +56,26 @@ def room(tx: Tx, status: Doing | None = None) -> dict[str, Any]:
     }
 
 
-def arrive(tx: Tx) -> None:
+def arrive(tx: Tx) -> int:
     """Note who asks: the session exists, is open, and has the process it runs in now. No sign of life yet: time
-    passes first, so that a caller cannot carry what it has let lapse."""
+    passes first, so that a caller cannot carry what it has let lapse. When it last gave one (room ms)."""
     caller = tx.caller
     known = tx.one(SQL.find, id=caller.key)
     if known is None:
         tx.change(SQL.open, **_facts(tx, caller))
-    elif known.ended_at is not None:
+        return tx.now
+    if known.ended_at is not None:
         tx.change(SQL.reopen, **_facts(tx, caller))
-    elif _other_process(known, caller):
+        return tx.now
+    if _other_process(known, caller):
         tx.change(SQL.move, **_facts(tx, caller))
+    return known.beat_at
 
 
-def beat(tx: Tx) -> None:
+def beat(tx: Tx, last: int) -> None:
     """The caller gives a sign of life, kept at most every quarter of a minute."""
-    tx.change_if(SQL.beat, id=tx.caller.key, now=tx.now, older=tx.now - BEAT_EVERY_MS)
+    if tx.now - last >= BEAT_EVERY_MS:
+        tx.change(SQL.beat, id=tx.caller.key, now=tx.now)
 
 
 def begin_session(tx: Tx) -> None:
@@ -84,6 +88,7 @@ def leave(tx: Tx, why: str) -> None:
     """A client says that its session ends. Paths go at once; an attempt goes with the process or its term, so a
     client that comes back in time finds it."""
     end_session(tx, Row(session=tx.caller.key, agent=tx.caller.agent), why, keep_attempts=True)
+    tx.farewell = True
 
 
 def turn(tx: Tx, *, begins: bool) -> None:

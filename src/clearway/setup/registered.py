@@ -38,7 +38,7 @@ BOOT = (
     "import sys; sys.path += FOLDERS; "
     "sys.excepthook = lambda *problem: ("
     'print("clearway:", repr(problem[1]) + ", guard open", file=sys.stderr, flush=True), __import__("os")._exit(0)); '
-    "import clearway.surfaces.hooks as hooks; sys.excepthook = sys.__excepthook__; hooks.main(sys.argv[1])"
+    "import clearway.surfaces.faststep as hook; sys.excepthook = sys.__excepthook__; hook.main(sys.argv[1])"
 )
 _GUARD = ["||", "{", "echo", "clearway: not installed, guard open", ">&2;", "exit", "0;", "};"]
 _ISOLATED = ["-I", "-S", "-c"]  # nothing of the caller's environment and no site: both cost time and may fail
@@ -110,7 +110,7 @@ def read_hook_command(command: Any) -> Registered | None:
         return None
     environment = dict(word.split("=", 1) for word in words[guard_end:start] if "=" in word)
     interpreter, *rest = words[start + 1 :] or [""]
-    if interpreter != words[2] or rest[:3] != _ISOLATED or len(rest) != 5 or "clearway.surfaces.hooks" not in rest[3]:
+    if interpreter != words[2] or rest[:3] != _ISOLATED or len(rest) != 5 or "clearway.surfaces.faststep" not in rest[3]:
         return None
     if len(environment) != start - guard_end or not set(environment) <= set(BAKED_VARIABLES):
         return None

@@ -8,7 +8,6 @@ chosen. At the end of a turn it never says "deny", whatever happens: clients loo
 from __future__ import annotations
 
 import os
-import sys
 
 from clearway import config, repository, wire
 from clearway.config import Caller, Settings
@@ -45,11 +44,11 @@ class Decision:
         self.warning = warning
 
 
-def main(client: str) -> NoReturn:
-    """Answer the hook of `client` on stdin and leave at once, without the interpreter's farewell."""
+def main(client: str, raw: bytes) -> NoReturn:
+    """Answer the hook of `client`, which got `raw` on stdin, and leave at once, without the interpreter's farewell."""
     code = 0
     try:
-        out, err, code = answer(client, _standard_input(), os.environ)
+        out, err, code = answer(client, raw, os.environ)
         _write(1, out)
         _write(2, err)
     except BaseException as error:
@@ -84,6 +83,13 @@ def decide(call: ToolCall, settings: Settings) -> Decision:
     """What becomes of one event of one client."""
     rooms = Rooms(settings, upgrade=False, lock_wait_ms=HOOK_LOCK_WAIT_MS)
     caller = callers.of_hook(call, settings, rooms.liveness)
+    decision = _decide(call, rooms, caller)
+    for room in rooms.others_of(caller.key):  # a beat renews everything that a session holds, wherever it works
+        room.run(_only_a_beat, caller=caller, writes=False)
+    return decision
+
+
+def _decide(call: ToolCall, rooms: Rooms, caller: Caller) -> Decision:
     if call.moment == "before":
         return _before(call, rooms, caller)
     home_room = _home_room(rooms, caller)
@@ -247,13 +253,12 @@ def _payload(raw: bytes) -> tuple[dict[str, Any], str]:
     if len(raw) > PAYLOAD_BYTES_MAX:
         return {}, f"the payload has more than {PAYLOAD_BYTES_MAX // 1_048_576} MiB"
     try:
-        value = wire.loads(raw)
+        payload: Any = wire.loads(raw)
     except ValueError as error:
         return {}, f"the payload is not JSON: {folded(str(error), 80)}"
-    if not isinstance(value, dict):
-        return {}, "the payload is not a JSON object"
-    payload: Any = value
-    return payload, ""
+    if isinstance(payload, dict):
+        return payload, ""  # pyright: ignore[reportUnknownVariableType]
+    return {}, "the payload is not a JSON object"
 
 
 def _adapter(client: str) -> Any:
@@ -272,18 +277,6 @@ def _sentence(refusal: Refusal) -> str:
     return f"{refusal.code}: {refusal.message}"
 
 
-def _standard_input() -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    while size <= PAYLOAD_BYTES_MAX:
-        part = os.read(0, 1_048_576)
-        if not part:
-            break
-        parts.append(part)
-        size += len(part)
-    return b"".join(parts)
-
-
 def _write(descriptor: int, text: str) -> None:
     data = text.encode("utf-8", "backslashreplace")
     try:
@@ -292,6 +285,3 @@ def _write(descriptor: int, text: str) -> None:
     except OSError:
         pass  # the client is gone, or closed this end; the exit status still speaks
 
-
-if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "generic")

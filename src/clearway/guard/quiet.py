@@ -1,0 +1,209 @@
+"""The fast step: recognise the one case in which there is provably nothing to do.
+
+A session edits what it already holds, or runs a command that cannot write, and its beat is fresh: then the guard
+allows, writes nothing and says nothing, and this module says so in one indexed read. It refuses nothing and holds no
+rule of its own. Whatever it does not recognise at once - another client, a symlink on the way, an older schema, a stale
+beat - it leaves to the full step: being too modest costs milliseconds, and it may never be too bold.
+
+It imports only what is built into the interpreter; apsw is loaded for the one question to the room.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from clearway.wire import dumps, loads
+
+if sys.platform == "win32":
+    import nt as posix
+else:
+    import posix
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+SCHEMA = 1  # db.migrate.SCHEMA; a test compares them
+_BEAT_NS = 15_000_000_000  # limits.BEAT_EVERY_MS
+_EVENTS = frozenset({"PreToolUse", "PostToolUse"})
+_EDITS = {"Edit": "file_path", "Write": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
+_READS = frozenset({"Read", "Glob", "Grep", "LS", "NotebookRead", "WebFetch", "WebSearch", "TodoWrite", "ToolSearch"})
+_CLIENTS = frozenset({"claude", "codex"})
+_UNQUIET = frozenset({b"CLEARWAY_OFF", b"CLEARWAY_TEST_CLOCK", b"CLEARWAY_SESSION"})
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=@")
+_READ_MAX = 4_096
+_MODE, _LINK, _FOLDER = 0o170000, 0o120000, 0o040000
+
+
+def is_quiet(client: str, raw: bytes, environ: Mapping[bytes, bytes]) -> bool:
+    """Whether this payload asks for nothing but a silent allow. Never raises: what is odd is not quiet.
+
+    environ: the process's environment, as the interpreter has it without the `os` module.
+    """
+    try:
+        return _is_quiet(client, raw, environ)
+    except Exception:
+        return False
+
+
+def _is_quiet(client: str, raw: bytes, environ: Mapping[bytes, bytes]) -> bool:
+    home = environ.get(b"CLEARWAY_HOME", b"").decode()
+    if client not in _CLIENTS or not home or not _UNQUIET.isdisjoint(environ):
+        return False
+    payload = loads(raw)
+    event, session, cwd = payload["hook_event_name"], payload["session_id"], payload["cwd"]
+    if event not in _EVENTS or not session or not _PLAIN.issuperset(session) or len(session) > 200:
+        return False
+    tool, given = payload["tool_name"], payload["tool_input"]
+    if tool in _EDITS:
+        path = given[_EDITS[tool]]
+        claude = environ.get(b"CLAUDE_PID", b"").decode()
+        return _is_plain(path) and _holds(home, session, path, asked=event == "PreToolUse", client_pid=claude)
+    if tool == "Bash":
+        if event != "PreToolUse" or set(given) & {"run_in_background"} or not _cannot_write(given["command"]):
+            return False
+    elif tool not in _READS:
+        return False
+    root = _root(cwd) if _is_plain(cwd) else ""
+    return bool(root) and _beats(home, _project(root), session)
+
+
+def _cannot_write(command: Any) -> bool:
+    from clearway.guard.writers import cannot_write
+
+    return isinstance(command, str) and cannot_write(command)
+
+
+def _holds(home: str, session: str, path: str, *, asked: bool, client_pid: str) -> bool:
+    """One indexed read: a live edit lease of this session covers the path, its client is the one that took it.
+
+    asked: a call is about to be made; one that was made needs no lease any more.
+    """
+    root = _root(path.rpartition("/")[0] or "/")
+    project = _project(root) if root else ""
+    if not project or not _beats(home, project, session):
+        return False
+    if not asked:
+        return True
+    key = path[len(root) :].lstrip("/")
+    checkout = _checkout(root)
+    if not key or not checkout:
+        return False
+    if _ignores_case(root):
+        if not key.isascii():
+            return False
+        key = key.lower()
+    import apsw
+
+    room = f"{home}/rooms/{project}/room.db"
+    connection: Any = apsw.Connection(room, flags=apsw.SQLITE_OPEN_READWRITE)
+    above = _above(key)
+    row = connection.execute(_statement(), (checkout, session, above)).fetchone()
+    if row is None:
+        return False
+    expires_at, schema, boot, monotonic, anchored, test_clock, pid = row
+    if schema != SCHEMA or test_clock or (client_pid and client_pid != str(pid)) or boot != _boot():
+        return False
+    return expires_at > anchored + max(0, time.monotonic_ns() // 1_000_000 - monotonic)
+
+
+def _statement() -> str:
+    """The statement beside this module, which a bare interpreter reads without the house's loader."""
+    text = _file(__file__.rpartition("/")[0] + "/quiet.sql")
+    return text[text.index("\n", text.index("-- name: ")) :]
+
+
+def _above(key: str) -> str:
+    """The key and all that covers it, as a JSON list."""
+    parts = key.split("/")
+    found = [".", *("/".join(parts[:count]) for count in range(1, len(parts) + 1))]
+    return dumps(found)
+
+
+def _is_plain(path: Any) -> bool:
+    """An absolute path without a symlink on it, spelled as the room would spell it."""
+    if not isinstance(path, str) or not 1 < len(path) < _READ_MAX or path[0] != "/" or "\0" in path:
+        return False
+    parts = path[1:].split("/")
+    if any(part in ("", ".", "..") or not part.isprintable() for part in parts):
+        return False
+    here = ""
+    for part in parts:
+        here += "/" + part
+        if posix.lstat(here).st_mode & _MODE == _LINK:
+            return False
+    return True
+
+
+def _root(folder: str) -> str:
+    """The nearest folder with git's mark or a pointer; empty when there is none."""
+    while len(folder) > 1:
+        for mark in ("/.git", "/.clearway.json"):
+            try:
+                posix.lstat(folder + mark)
+                return folder
+            except OSError:
+                pass
+        folder = folder.rpartition("/")[0]
+    return ""
+
+
+def _project(root: str) -> str:
+    """The project in the pointer file, of which only the exact form that we write is recognised."""
+    text = _file(root + "/.clearway.json", plain=True)
+    head, tail = '{"version": 1, "project_id": "', '"}\n'
+    project = text[len(head) : -len(tail)]
+    return project if text == head + project + tail and len(project) == 26 and project.isalnum() else ""
+
+
+def _checkout(root: str) -> str:
+    git = root + "/.git"
+    if posix.lstat(git).st_mode & _MODE != _FOLDER:
+        pointer = _file(git)
+        git = pointer[8:].strip()
+        if not pointer.startswith("gitdir: ") or git[:1] != "/":
+            return ""
+    else:
+        posix.stat(git + "/HEAD")  # an empty .git marks no repository
+    known, _, identity = _file(git + "/clearway-checkout").strip().partition(" ")
+    here = posix.stat(git)
+    return known if identity == f"{here.st_dev}:{here.st_ino}" else ""
+
+
+def _beats(home: str, project: str, session: str) -> bool:
+    """Whether the session gave a sign of life within the time for which one is enough. The file's access time is the
+    wall clock's, set with it; a clock that was moved makes it stale, never fresh for longer."""
+    if not project:
+        return False
+    seen = posix.stat(f"{home}/run/beat/{project}/{session}").st_atime_ns
+    return 0 <= time.time_ns() - seen < _BEAT_NS
+
+
+def _ignores_case(root: str) -> bool:
+    if sys.platform != "darwin":
+        return False
+    head, _, name = root.rpartition("/")
+    try:
+        here, there = posix.stat(root), posix.stat(f"{head}/{name.swapcase()}")
+    except OSError:
+        return False
+    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
+
+
+def _boot() -> str:
+    if sys.platform == "linux":
+        return _file("/proc/sys/kernel/random/boot_id").strip()
+    from clearway import platforms
+
+    return platforms.boot_id()
+
+
+def _file(path: str, *, plain: bool = False) -> str:
+    """The text of a small file. plain: a symlink is not followed."""
+    descriptor = posix.open(path, posix.O_RDONLY | (posix.O_NOFOLLOW if plain else 0))
+    try:
+        return posix.read(descriptor, _READ_MAX).decode()
+    finally:
+        posix.close(descriptor)

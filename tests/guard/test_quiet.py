@@ -1,0 +1,183 @@
+"""The fast step recognises the quiet case, and never allows what the full step would not."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clearway import repository
+from clearway.config import Caller, Settings
+from clearway.db import Statement
+from clearway.db.migrate import SCHEMA
+from clearway.guard import quiet
+from clearway.limits import BEAT_EVERY_MS
+from clearway.rooms import Rooms
+from clearway.surfaces import hooks
+
+
+class Desk:
+    """A repository with a pointer, in which session s1 of Claude Code holds `src/a.py` and has just given a beat."""
+
+    def __init__(self, tmp_path: Path, repo: Path) -> None:
+        self.repo = repo
+        self.home = tmp_path / "state"
+        self.environ = {"HOME": str(tmp_path), "CLEARWAY_HOME": str(self.home), "PATH": os.environ["PATH"]}
+        found = repository.holding(str(repo))
+        assert found is not None
+        self.rooms = Rooms(Settings(self.environ))
+        self.project = self.rooms.adopt(found)
+        self.room = self.rooms.of_repository(found)
+        assert self.full(self.edit("src/a.py")) == ("", "", 0)
+
+    def payload(self, tool: str, given: Any, *, event: str = "PreToolUse", session: str = "s1", **more: Any) -> bytes:
+        payload = {"session_id": session, "cwd": str(self.repo), "hook_event_name": event, "tool_name": tool}
+        return json.dumps({**payload, "tool_input": given, **more}).encode()
+
+    def edit(self, path: str, **more: Any) -> bytes:
+        return self.payload("Edit", {"file_path": str(self.repo / path), "old_string": "a", "new_string": "b"}, **more)
+
+    def bash(self, command: str, **more: Any) -> bytes:
+        return self.payload("Bash", {"command": command}, **more)
+
+    def quiet(self, payload: bytes, client: str = "claude", **environ: str) -> bool:
+        seen = {name.encode(): value.encode() for name, value in {**self.environ, **environ}.items()}
+        return quiet.is_quiet(client, payload, seen)
+
+    def full(self, payload: bytes, **environ: str) -> tuple[str, str, int]:
+        return hooks.answer("claude", payload, {**self.environ, **environ})
+
+    def change(self, sql: str) -> None:
+        """What time or another process did to the room meanwhile."""
+        statement = Statement("change", sql, sql)
+        self.room.run(lambda tx: tx.change(statement), caller=Caller("tests", host="tests"))
+
+
+@pytest.fixture
+def desk(tmp_path: Path, repo: Path) -> Desk:
+    return Desk(tmp_path, repo)
+
+
+def test_the_edit_of_an_own_file_is_quiet(desk: Desk) -> None:
+    assert desk.quiet(desk.edit("src/a.py"))
+    assert desk.quiet(desk.edit("src/a.py"), client="codex")
+    assert desk.quiet(desk.edit("src/a.py", event="PostToolUse"))
+    assert desk.quiet(desk.payload("Write", {"file_path": str(desk.repo / "src/a.py"), "content": "x" * 100_000}))
+
+
+def test_a_directory_lease_makes_what_is_below_quiet(desk: Desk) -> None:
+    desk.change("UPDATE path_lease SET path = 'src', shown = 'src'")
+    assert desk.quiet(desk.edit("src/a.py"))
+    assert desk.quiet(desk.edit("src/b.py"))
+    assert not desk.quiet(desk.edit("held.txt"))
+
+
+@pytest.mark.parametrize("command", ["ls -la", "git status", "grep -rn x src", "cat src/a.py | head"])
+def test_a_command_that_cannot_write_is_quiet(desk: Desk, command: str) -> None:
+    assert desk.quiet(desk.bash(command))
+
+
+def test_reading_is_quiet(desk: Desk) -> None:
+    assert desk.quiet(desk.payload("Read", {"file_path": "/etc/passwd"}))
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        lambda desk: desk.edit("src/b.py"),
+        lambda desk: desk.edit("src/a.py", session="s2"),
+        lambda desk: desk.edit("src/../src/a.py"),
+        lambda desk: desk.edit("link.py"),
+        lambda desk: desk.edit("way/a.py"),
+        lambda desk: desk.edit("src/new.py"),
+        lambda desk: desk.payload("Edit", {"file_path": "src/a.py"}),
+        lambda desk: desk.payload("Unknown", {}),
+        lambda desk: desk.bash("echo x > src/a.py"),
+        lambda desk: desk.bash("ls", session="s2"),
+        lambda desk: desk.bash("ls", cwd="/"),
+        lambda desk: desk.payload("Bash", {"command": ["ls"]}),
+        lambda desk: desk.payload("Bash", {"command": "ls", "run_in_background": True}),
+        lambda desk: desk.payload("", {}, event="Stop"),
+        lambda desk: desk.payload("", {}, event="UserPromptSubmit"),
+        lambda _: b"",
+        lambda _: b"[]",
+        lambda _: b"{" * 100_000,
+    ],
+)
+def test_what_is_not_recognised_is_left_to_the_full_step(desk: Desk, payload: Callable[[Desk], bytes]) -> None:
+    (desk.repo / "link.py").symlink_to("src/a.py")
+    (desk.repo / "way").symlink_to("src")
+    assert not desk.quiet(payload(desk))
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        "DELETE FROM path_lease",
+        "UPDATE path_lease SET expires_at = 0",
+        "UPDATE path_lease SET mode = 'run'",
+        "UPDATE session SET ended_at = 1, ended_why = 'death'",
+        "UPDATE room SET anchor_boot = 'another'",
+        "UPDATE room SET test_clock = 1",
+        "PRAGMA user_version = 999",
+    ],
+)
+def test_a_lease_that_is_not_certainly_live_is_not_quiet(desk: Desk, meanwhile: str) -> None:
+    session = desk.room.engine.begin(writes=True)
+    session.change(Statement("meanwhile", meanwhile, meanwhile), {})
+    session.commit()
+    assert not desk.quiet(desk.edit("src/a.py"))
+
+
+def test_a_stale_beat_is_not_quiet(desk: Desk) -> None:
+    beat = desk.home / "run" / "beat" / desk.project / "s1"
+    seen = beat.stat()
+    for moved in (-BEAT_EVERY_MS * 1_000_000, 3_600 * 1_000_000_000):  # long ago, or by a clock that ran ahead
+        os.utime(beat, ns=(seen.st_atime_ns + moved, seen.st_mtime_ns))
+        assert not desk.quiet(desk.edit("src/a.py"))
+        assert not desk.quiet(desk.bash("ls"))
+
+
+def test_another_client_process_is_not_quiet(desk: Desk) -> None:
+    assert not desk.quiet(desk.edit("src/a.py"), CLAUDE_PID="4242")
+
+
+@pytest.mark.parametrize("variable", ["CLEARWAY_OFF", "CLEARWAY_TEST_CLOCK", "CLEARWAY_SESSION"])
+def test_a_setting_that_changes_the_answer_is_left_to_the_full_step(desk: Desk, variable: str) -> None:
+    assert not desk.quiet(desk.edit("src/a.py"), **{variable: "1"})
+
+
+def test_a_copied_clone_is_another_checkout(desk: Desk, tmp_path: Path) -> None:
+    import shutil
+
+    copy = tmp_path / "copy"
+    shutil.copytree(desk.repo, copy)
+    payload = json.loads(desk.edit("src/a.py"))
+    payload["cwd"], payload["tool_input"]["file_path"] = str(copy), str(copy / "src/a.py")
+    assert not desk.quiet(json.dumps(payload).encode())
+
+
+def test_whatever_is_quiet_is_a_silent_allow_of_the_full_step(desk: Desk) -> None:
+    payloads = [
+        desk.payload(tool, given, event=event, session=session)
+        for event in ("PreToolUse", "PostToolUse", "Stop")
+        for session in ("s1", "s2")
+        for tool, given in (
+            *(("Edit", {"file_path": str(desk.repo / path)}) for path in ("src/a.py", "src/b.py", "src", ".")),
+            *(("Bash", {"command": command}) for command in ("ls", "echo x > src/a.py", "tee src/a.py", "make")),
+            ("Read", {"file_path": str(desk.repo / "src/a.py")}),
+        )
+    ]
+    quiet_ones = [payload for payload in payloads if desk.quiet(payload)]
+    assert len(quiet_ones) >= 6
+    for payload in quiet_ones:
+        assert desk.full(payload) == ("", "", 0)
+
+
+def test_the_fast_step_knows_the_current_schema() -> None:
+    assert quiet.SCHEMA == SCHEMA
+    assert quiet._BEAT_NS == BEAT_EVERY_MS * 1_000_000  # pyright: ignore[reportPrivateUsage]
