@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import os
-import platform
-import statistics
 import sys
-import tempfile
-import time
 import traceback
 from collections.abc import Callable
 
-from bench import claims, commands, hooks
+from bench import claims, commands, hooks, replies
 from bench.figures import Figure, table
+from bench.machine import machine
 from bench.spawn import ROUNDS_MIN
 
 GROUPS: dict[str, Callable[[int], list[Figure]]] = {
     "hooks": hooks.figures,
     "commands": commands.figures,
     "claims": claims.figures,
+    "replies": replies.figures,
 }
-FSYNCS = 50
 FAILED = "not measured"
 
 
@@ -49,26 +45,6 @@ def measured(group: str, rounds: int) -> list[Figure]:
     except Exception:
         traceback.print_exc()
         return [Figure(group, FAILED, holds=False)]
-
-
-def machine() -> str:
-    """On what the figures were measured; the durable ones are bounded by what one fsync costs here."""
-    load = os.getloadavg()[0]
-    return (
-        f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores, "
-        f"load {load:.1f}, one fsync {fsync_ms():.2f} ms"
-    )
-
-
-def fsync_ms() -> float:
-    times: list[float] = []
-    with tempfile.TemporaryFile(buffering=0) as file:
-        for _ in range(FSYNCS):
-            file.write(b"x" * 4_096)
-            start = time.perf_counter()
-            os.fsync(file.fileno())
-            times.append((time.perf_counter() - start) * 1_000)
-    return statistics.median(times)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import Figure, at_least, at_most, size
+from bench.machine import fsync_ms
 from clearway.catalog import OPERATIONS
 from clearway.clock import Clock
 from clearway.config import Caller
@@ -32,6 +33,7 @@ PACED_PAUSE_SECONDS = 0.05
 ALONE_PER_SECOND_MIN = 4_000
 TOGETHER_PER_SECOND_MIN = 3_000
 PACED_MS_MAX = 5.0
+QUICK_FSYNC_MS = 0.2  # on a slower disk a claim may take two of its fsyncs longer
 CLAIM_REPLY_BYTES_MAX = 700
 
 
@@ -161,4 +163,6 @@ def _paced_row(asked: list[Asked]) -> Figure:
     took = [milliseconds for one in asked for milliseconds in one.milliseconds]
     p99 = statistics.quantiles(took, n=100)[98]
     note = f"median {statistics.median(took):.2f} ms"
-    return at_most(f"claim p99, {PROCESSES} paced agents", p99, PACED_MS_MAX, "ms", note=note)
+    fsync = fsync_ms()
+    budget = PACED_MS_MAX if fsync <= QUICK_FSYNC_MS else PACED_MS_MAX + 2 * fsync
+    return at_most(f"claim p99, {PROCESSES} paced agents", p99, budget, "ms", note=note)
