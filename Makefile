@@ -22,6 +22,7 @@ help:
 
 up: $(VENV)/.installed-run
 	@$(BIN)/clearway simulate $(ARGS)
+	@printf '\nclearway is at %s\n' '$(CURDIR)/$(BIN)/clearway'
 
 test: $(VENV)/.installed-test
 	@$(BIN)/python -m pytest -n 2 $(ARGS)

@@ -151,7 +151,7 @@ def _one_falls_silent(here: Stage, tell: Narrator) -> None:
     tell.chapter("A silent agent loses its lease")
     codex = here.agents[1]
     here.forward(minutes=20)
-    tell.step("Codex hangs. Its process lives, but for 20 minutes it gives no sign.", codex.lives)
+    tell.step("Codex hangs: alive, but without a sign for 20 minutes (the clock is moved).", codex.lives)
     claude = here.join(CLAUDE, "claude-2")
     claude.starts()
     claim = claude.claims_next()
