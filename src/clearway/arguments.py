@@ -15,7 +15,7 @@ import typing
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypedDict, get_args, get_origin
 
-from clearway import limits, lifecycle, repository
+from clearway import lifecycle, limits, repository
 from clearway.clock import Clock
 from clearway.config import Caller
 from clearway.errors import Refusal
@@ -50,11 +50,12 @@ class Kind:
 
 
 class Where:
-    """What checking a path needs to know of the caller: its folder, its home, and a clock for new checkout ids."""
+    """What checking a path needs to know of the caller: its folder, and a clock for new checkout ids."""
 
-    def __init__(self, cwd: str, home: str, clock: Clock) -> None:
+    __slots__ = ("clock", "cwd")
+
+    def __init__(self, cwd: str, clock: Clock) -> None:
         self.cwd = cwd
-        self.home = home
         self.clock = clock
 
 
@@ -70,7 +71,7 @@ class Text(Kind):
             raise Problem(field, "INVALID_VALUE", "must be a text")
         if "\0" in value:
             raise Problem(field, "NUL_NOT_ALLOWED", "must not contain NUL")
-        if any("\ud800" <= letter <= "\udfff" for letter in value):
+        if not value.isascii() and not _is_unicode(value):
             raise Problem(field, "INVALID_UTF8", "must be valid Unicode")
         if not self.blank and not value.strip():
             raise Problem(field, "REQUIRED", "must not be blank")
@@ -207,7 +208,7 @@ class PathText(Kind):
     def check(self, value: Any, field: str, where: Where) -> Place:
         if not isinstance(value, str):
             raise Problem(field, "INVALID_VALUE", "must be a text")
-        return repository.locate(value, where.cwd, where.home, where.clock)
+        return repository.locate(value, where.cwd, os.path.expanduser("~"), where.clock)
 
     def schema(self) -> dict[str, Any]:
         return {"type": "string"}
@@ -224,24 +225,37 @@ class Parameter:
         self.about = about
 
 
+class Form:
+    """The arguments of one operation, by name in the order of its signature."""
+
+    __slots__ = ("parameters", "takes_paths")
+
+    def __init__(self, operation: Operation) -> None:
+        about = abouts(operation.function)
+        names = {**vars(sys.modules[__name__]), **vars(sys.modules[operation.function.__module__])}
+        signature = inspect.signature(operation.function)
+        self.parameters = {
+            name: _parameter(parameter, names, about.get(name, ""))
+            for name, parameter in signature.parameters.items()
+            if name != "tx"
+        }
+        self.takes_paths = any(_is_path(parameter.kind) for parameter in self.parameters.values())
+
+
 KEY = Parameter("idempotency_key", Text(limits.KEY_CHARS_MAX), required=False, default=None, about="")
-_SIGNATURES: dict[str, list[Parameter]] = {}
+_FORMS: dict[str, Form] = {}
+
+
+def form(operation: Operation) -> Form:
+    known = _FORMS.get(operation.name)
+    if known is None:
+        known = _FORMS[operation.name] = Form(operation)
+    return known
 
 
 def parameters(operation: Operation) -> list[Parameter]:
     """The arguments of an operation, in the order of its signature."""
-    known = _SIGNATURES.get(operation.name)
-    if known is None:
-        about = abouts(operation.function)
-        names = {**vars(sys.modules[__name__]), **vars(sys.modules[operation.function.__module__])}
-        signature = inspect.signature(operation.function)
-        known = [
-            _parameter(parameter, names, about.get(name, ""))
-            for name, parameter in signature.parameters.items()
-            if name != "tx"
-        ]
-        _SIGNATURES[operation.name] = known
-    return known
+    return list(form(operation).parameters.values())
 
 
 def checked(
@@ -251,25 +265,22 @@ def checked(
 
     `cwd` may come with any operation that takes a path; it stands for the caller's folder.
     """
-    known = {parameter.name: parameter for parameter in parameters(operation)}
-    takes_paths = any(_is_path(parameter.kind) for parameter in known.values())
+    expected = form(operation)
     given = {name: value for name, value in arguments.items() if value is not None}
     problems: list[Problem] = []
-    cwd = _cwd(given.pop("cwd", None), caller, problems) if takes_paths else caller.cwd
+    cwd = _cwd(given.pop("cwd", None), caller, problems) if expected.takes_paths else caller.cwd
     key = _check_key(operation, given, problems)
-    where = Where(cwd, os.path.expanduser("~"), clock)
+    where = Where(cwd, clock)
     values: dict[str, Any] = {}
-    for name in given:
-        if name not in known:
-            problems.append(Problem(name, "UNSUPPORTED", f"is not an argument of {operation.name}"))
-    for parameter in known.values():
-        if parameter.name in given:
+    for name, parameter in expected.parameters.items():
+        if name in given:
             try:
-                values[parameter.name] = parameter.kind.check(given[parameter.name], parameter.name, where)
+                values[name] = parameter.kind.check(given.pop(name), name, where)
             except Problem as problem:
                 problems.append(problem)
         elif parameter.required:
-            problems.append(Problem(parameter.name, "REQUIRED", "is required"))
+            problems.append(Problem(name, "REQUIRED", "is required"))
+    problems += [Problem(name, "UNSUPPORTED", f"is not an argument of {operation.name}") for name in given]
     if problems:
         raise _refusal(operation, problems)
     return values, key
@@ -324,7 +335,7 @@ def _blocks(function: Any) -> tuple[list[str], dict[str, str]]:
 
 
 def _parameter(parameter: inspect.Parameter, names: dict[str, Any], about: str) -> Parameter:
-    hint = eval(parameter.annotation, names) if isinstance(parameter.annotation, str) else parameter.annotation  # noqa: S307
+    hint = eval(parameter.annotation, names) if isinstance(parameter.annotation, str) else parameter.annotation
     required = parameter.default is inspect.Parameter.empty
     return Parameter(
         parameter.name, _kind(hint), required=required, default=None if required else parameter.default, about=about
@@ -340,6 +351,14 @@ def _kind(hint: Any) -> Kind:
     if get_origin(hint) is Annotated:
         return next(extra for extra in get_args(hint)[1:] if isinstance(extra, Kind))
     raise TypeError(f"{hint} is not a kind of argument")
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_path(kind: Kind) -> bool:
@@ -359,7 +378,7 @@ def _check_key(operation: Operation, given: dict[str, Any], problems: list[Probl
     if not operation.keyed or KEY.name not in given:
         return None
     try:
-        return KEY.kind.check(given.pop(KEY.name), KEY.name, Where("", "", Clock()))
+        return KEY.kind.check(given.pop(KEY.name), KEY.name, Where("", Clock()))
     except Problem as problem:
         problems.append(problem)
         return None

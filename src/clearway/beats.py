@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from clearway import platforms
 from clearway.limits import BEAT_EVERY_MS
 
 _MS = 1_000_000
@@ -17,23 +18,27 @@ _NAME_MAX = 200
 class Beats:
     """The beats of one room's sessions, in one folder."""
 
-    __slots__ = ("_folder",)
+    __slots__ = ("_folder", "_noted")
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
+        self._noted: dict[str, int] = {}  # what this process wrote last: most beats need not look at the disk
 
     def note(self, session: str, now: int, wall: int) -> None:
         """Remember that `session` lived at `now` (room ms) and `wall` (wall ms, for the fast step, which does not know
         room time). Lost without harm when the disk is full or read-only."""
+        if 0 <= now - self._noted.get(session, now + 1) < BEAT_EVERY_MS:
+            return
         seen = self.last(session)
         if seen is not None and 0 <= now - seen < BEAT_EVERY_MS:
             return
         file = self._file(session)
         try:
             if seen is None:
-                os.makedirs(self._folder, mode=0o700, exist_ok=True)
+                platforms.make_private(self._folder)
                 os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
             os.utime(file, ns=(wall * _MS, now * _MS))
+            self._noted[session] = now
         except OSError:
             pass
 
@@ -45,6 +50,7 @@ class Beats:
             return None
 
     def forget(self, session: str) -> None:
+        self._noted.pop(session, None)
         try:
             os.unlink(self._file(session))
         except (OSError, ValueError):
@@ -64,5 +70,14 @@ def rooms_with(folder: str, session: str) -> list[str]:
 
 
 def _name(session: str) -> str:
-    name = "".join(letter if letter.isalnum() or letter in "-_.=@" else f"%{ord(letter):x}" for letter in session)
-    return name[:_NAME_MAX]
+    if session.isalnum() and session.isascii() and len(session) <= _NAME_MAX:
+        return session
+    name = "".join(
+        letter if letter.isascii() and letter.isalnum() or letter in "-_.=@" else f"%{ord(letter):x}"
+        for letter in session
+    )
+    if len(name) <= _NAME_MAX:
+        return name
+    import hashlib
+
+    return name[: _NAME_MAX - 40] + "%%" + hashlib.sha256(name.encode()).hexdigest()[:38]

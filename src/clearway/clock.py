@@ -16,6 +16,7 @@ from clearway.limits import REBOOT_GAP_MS_MAX
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _RANDOM_BITS = 80
 ID_CHARS = 26
+_SHIFTS = range(5 * (ID_CHARS - 1), -1, -5)
 
 
 class Clock:
@@ -103,11 +104,11 @@ def local_time(wall_ms: int) -> str:
 
 def token(secret: bytes, attempt: str, fence: int) -> str:
     """The capability of an attempt: derived, so it can be given again and need not be stored."""
-    import base64
-    import hmac
+    from base64 import urlsafe_b64encode
+    from hmac import digest
 
-    digest = hmac.digest(secret, f"{attempt}|{fence}".encode(), "sha256")
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
+    made = digest(secret, f"{attempt}|{fence}".encode(), "sha256")
+    return urlsafe_b64encode(made).rstrip(b"=").decode("ascii")
 
 
 def token_hash(text: str) -> str:
@@ -121,8 +122,4 @@ def is_id(text: str) -> bool:
 
 
 def _crockford(value: int) -> str:
-    letters: list[str] = []
-    for _ in range(ID_CHARS):
-        value, digit = divmod(value, 32)
-        letters.append(_CROCKFORD[digit])
-    return "".join(reversed(letters))
+    return "".join([_CROCKFORD[value >> shift & 31] for shift in _SHIFTS])

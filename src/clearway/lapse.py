@@ -18,22 +18,24 @@ if TYPE_CHECKING:
 SQL = statements(__file__)
 
 
-def lapse(tx: Tx) -> None:
-    """Let time pass: renew what beats carry, expire what has lapsed, end the sessions whose process is gone."""
-    for lease in tx.all(SQL.paths_due, now=tx.now):
+def lapse(tx: Tx) -> set[str]:
+    """Let time pass: renew what beats carry, expire what has lapsed, end the sessions whose process is gone; which."""
+    due = _due(tx)
+    for lease in due.paths:
         until = path_until(tx, lease)
         if has_lapsed(until, tx.now):
             release(tx, [lease], "lapse")
         else:
             tx.change(SQL.carry_path, id=lease.id, until=until)
-    for attempt in tx.all(SQL.attempts_due, now=tx.now):
+    for attempt in due.attempts:
         until = attempt_until(tx, attempt)
         if has_lapsed(until, tx.now):
             expire(tx, attempt, "lapse")
         else:
             tx.change(SQL.carry_attempt, id=attempt.id, until=until)
-    for session in dead_sessions(tx):
+    for session in due.dead:
         end_session(tx, session, "death")
+    return {session.session for session in due.dead}
 
 
 def path_until(tx: Tx, lease: Row) -> int:
@@ -55,14 +57,28 @@ def gone(tx: Tx) -> tuple[str, str]:
 
 
 def _gone(tx: Tx) -> tuple[list[str], list[str]]:
-    paths = [lease.id for lease in tx.all(SQL.paths_due, now=tx.now) if has_lapsed(path_until(tx, lease), tx.now)]
-    attempts = [
-        attempt.id for attempt in tx.all(SQL.attempts_due, now=tx.now) if has_lapsed(attempt_until(tx, attempt), tx.now)
-    ]
-    for session in dead_sessions(tx):
+    due = _due(tx)
+    paths = [lease.id for lease in due.paths if has_lapsed(path_until(tx, lease), tx.now)]
+    attempts = [attempt.id for attempt in due.attempts if has_lapsed(attempt_until(tx, attempt), tx.now)]
+    for session in due.dead:
         paths += [lease.id for lease in tx.all(SQL.paths_of, session=session.session)]
         attempts += [attempt.id for attempt in tx.all(SQL.attempts_of, session=session.session)]
     return paths, attempts
+
+
+def _due(tx: Tx) -> Row:
+    """What to look at now: path leases and attempts at or past their term, and sessions without a living process."""
+    at = tx.one(SQL.due)
+    assert at is not None
+    return Row(
+        paths=tx.all(SQL.paths_due, now=tx.now) if _is_past(at.path_at, tx.now) else [],
+        attempts=tx.all(SQL.attempts_due, now=tx.now) if _is_past(at.attempt_at, tx.now) else [],
+        dead=dead_sessions(tx) if at.processes else [],
+    )
+
+
+def _is_past(at: int | None, now: int) -> bool:
+    return at is not None and has_lapsed(at, now)
 
 
 def dead_sessions(tx: Tx) -> list[Row]:

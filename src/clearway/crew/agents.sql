@@ -18,7 +18,7 @@ UPDATE session SET agent = :agent, client = :client, named = :named, host = :hos
 WHERE id = :id
 
 -- name: beat
-UPDATE session SET beat_at = :now WHERE id = :id AND beat_at <= :older
+UPDATE session SET beat_at = :now WHERE id = :id
 
 -- name: start
 UPDATE session SET started_at = :now, beat_at = :now, cwd = :cwd, in_turn = 0 WHERE id = :id

@@ -66,12 +66,16 @@ def claim_issue(
         issue, why = _choose(tx)
     else:
         issue = issues.find(tx, issue_id)
-    mine = issues.live_attempt(tx, issue.id)
+    mine = issues.live_attempt(tx, issue.id) if issue.held_by else None
     if mine is not None and mine.session == tx.caller.key:
-        return _claimed(tx, issue, mine.id, mine.kind, mine.fence, mine.expires_at, context=context, resumed=True)
+        token = tx.token(mine.id, mine.fence)
+        return _claimed(
+            tx, issue, mine.id, mine.kind, mine.fence, mine.expires_at, token=token, context=context, resumed=True
+        )
     _check_claimable(tx, issue, mine)
     kind = CLAIM_KIND[issue.status]
     attempt, fence = tx.new_id(), tx.new_fence()
+    token = tx.token(attempt, fence)
     expires_at = tx.now + lease_seconds * 1_000
     event = tx.tell("attempt_started", issue=issue.id, attempt=attempt, kind=kind, fence=fence)
     tx.change(
@@ -82,7 +86,7 @@ def claim_issue(
         agent=tx.caller.agent,
         kind=kind,
         fence=fence,
-        token_hash=clock.token_hash(tx.token(attempt, fence)),
+        token_hash=clock.token_hash(token),
         lease_ms=lease_seconds * 1_000,
         issue_version=issue.version,
         event=event,
@@ -91,7 +95,7 @@ def claim_issue(
         wall=tx.wall,
     )
     issues.note_event(tx, issue.id, event)
-    return _claimed(tx, issue, attempt, kind, fence, expires_at, context=context, why=why)
+    return _claimed(tx, issue, attempt, kind, fence, expires_at, token=token, context=context, why=why)
 
 
 @op(writes=True, core=True, durable=False, cli="attempt renew")
@@ -232,6 +236,11 @@ def held(tx: Tx, attempt_id: str, token: str, *, late: str | None = None) -> Row
     return attempt
 
 
+def current(tx: Tx) -> Row | None:
+    """The attempt that the calling session works on: the last it claimed or acted on."""
+    return tx.one(SQL.current, session=tx.caller.key, gone=lapse.gone(tx)[1])
+
+
 def own_token(tx: Tx, attempt_id: str) -> str:
     """The token of an attempt of the calling session, derived again; what the attempt has become is not judged here."""
     attempt = tx.one(SQL.find, id=attempt_id.strip().upper())
@@ -314,6 +323,7 @@ def _claimed(
     fence: int,
     expires_at: int,
     *,
+    token: str,
     context: bool,
     resumed: bool = False,
     why: str | None = None,
@@ -324,7 +334,7 @@ def _claimed(
         "display_id": f"ISSUE-{issue.number}",
         "kind": kind,
         "fence": fence,
-        "lease_token": tx.token(attempt, fence),
+        "lease_token": token,
         "lease_expires_at": tx.iso(expires_at),
         "issue_version": issue.version,
         "event_id": tx.last_event,

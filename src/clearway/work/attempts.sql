@@ -16,6 +16,10 @@ SELECT a.id, a.issue, a.session, a.agent, a.kind, a.status, a.fence, a.token_has
 FROM attempt a JOIN issue i ON i.id = a.issue JOIN session s ON s.id = a.session
 WHERE a.id = :id
 
+-- name: current
+SELECT id, number, title, expires_at FROM live_attempt
+WHERE session = :session AND instr(:gone, id) = 0 ORDER BY acted_at DESC, id DESC LIMIT 1
+
 -- name: adopt
 UPDATE attempt SET session = :session, agent = :agent WHERE id = :id
 
@@ -40,4 +44,4 @@ UPDATE attempt SET status = :status, finished_wall = :wall, result_summary = :re
 WHERE id = :id
 
 -- name: last_ended
-SELECT status FROM attempt WHERE issue = :issue AND status <> 'active' ORDER BY finished_wall DESC, fence DESC LIMIT :limit
+SELECT status FROM attempt WHERE issue = :issue AND status <> 'active' ORDER BY fence DESC LIMIT :limit

@@ -13,7 +13,7 @@ ORDER BY important DESC, id DESC LIMIT :limit
 SELECT status, agent, finished_wall, result_summary, next_steps, verification, failure_code, interruption_code,
   reason_details
 FROM attempt WHERE issue = :issue AND status <> 'active'
-ORDER BY finished_wall DESC, fence DESC LIMIT 1
+ORDER BY fence DESC LIMIT 1
 
 -- name: neighbours
 SELECT a.number, a.title, a.agent FROM live_attempt a

@@ -55,7 +55,8 @@ CREATE TABLE session (
   ended_why TEXT,
   CHECK ((ended_at IS NULL) = (ended_why IS NULL))
 ) STRICT;
-CREATE INDEX session_live ON session (started_at) WHERE ended_at IS NULL;
+CREATE INDEX session_live ON session (beat_at) WHERE ended_at IS NULL;
+CREATE INDEX session_process ON session (pid) WHERE ended_at IS NULL AND pid IS NOT NULL;
 
 -- One worktree on one host.
 CREATE TABLE checkout (
@@ -87,6 +88,7 @@ CREATE TABLE path_lease (
   UNIQUE (checkout, path, session, mode)
 ) STRICT;
 CREATE INDEX path_lease_session ON path_lease (session);
+CREATE INDEX path_lease_attempt ON path_lease (attempt) WHERE attempt IS NOT NULL;
 CREATE INDEX path_lease_expiry ON path_lease (expires_at);
 
 -- What is to be done. `in_progress` is never stored (lifecycle.py). priority is its place in lifecycle.PRIORITIES.
@@ -135,13 +137,13 @@ CREATE INDEX issue_label_label ON issue_label (label);
 
 -- Possession of an issue: at most one active attempt each. Only the token's hash is stored.
 CREATE TABLE attempt (
-  id TEXT PRIMARY KEY,
+  fence INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
   issue TEXT NOT NULL REFERENCES issue (id),
   session TEXT NOT NULL REFERENCES session (id),
   agent TEXT NOT NULL,
   kind TEXT NOT NULL CHECK (kind IN ('work', 'review')),
   status TEXT NOT NULL CHECK (status IN ('active', 'completed', 'failed', 'interrupted', 'expired')),
-  fence INTEGER NOT NULL UNIQUE,
   token_hash TEXT NOT NULL,
   lease_ms INTEGER NOT NULL CHECK (lease_ms > 0),
   issue_version INTEGER NOT NULL,
@@ -162,7 +164,7 @@ CREATE TABLE attempt (
   CHECK ((status = 'interrupted') = (interruption_code IS NOT NULL))
 ) STRICT;
 CREATE UNIQUE INDEX attempt_live ON attempt (issue) WHERE status = 'active';
-CREATE INDEX attempt_issue ON attempt (issue, claimed_at);
+CREATE INDEX attempt_issue ON attempt (issue, fence);
 CREATE INDEX attempt_session ON attempt (session) WHERE status = 'active';
 CREATE INDEX attempt_expiry ON attempt (expires_at) WHERE status = 'active';
 
