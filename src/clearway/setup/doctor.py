@@ -1,0 +1,224 @@
+"""Is everything in order? Each check looks at one thing a person relies on, and says how to mend it.
+
+The checks come in a fixed order, always all of them. A problem means that something is not guarded or not kept; a
+notice is worth knowing. Nothing is changed: a write is proved and taken back, a room is never made here, and hooks are
+run as they are registered, with an event about which there is nothing to say.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+
+from clearway import __version__, platforms, repository
+from clearway.config import Caller, Settings
+from clearway.db.tx import Tx
+from clearway.errors import Refusal
+from clearway.repository import Repository
+from clearway.room import Room
+from clearway.rooms import Rooms
+from clearway.setup import registrations
+from clearway.setup.connect import CLIENTS
+from clearway.setup.registrations import NOTICE, OK, PROBLEM, Check
+from clearway.setup.registrations import check as _check
+from clearway.untrusted import folded
+
+PREDECESSORS_VARIABLES = ("AGENT_LEASE_DB", "AGENT_LEASE_SOCKET")
+_RECENT_MS = 24 * 3_600_000
+_PROBE_BYTES = 4_096
+_TAIL_BYTES = 65_536
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def examine(settings: Settings, folder: str) -> list[Check]:
+    """What there is to say about this machine and the repository that holds `folder`."""
+    place = repository.holding(os.path.realpath(folder))
+    root = place.root if place else ""
+    found = [_program(), _environment(settings), _home(settings), _modes(settings), _file_system(settings)]
+    found.append(_disk(settings))
+    rooms = Rooms(settings, upgrade=False)
+    try:
+        project, about_room, room = _room(rooms, place)
+        found += [about_room, _write(room), _integrity(room)]
+    finally:
+        rooms.close()
+    for client in CLIENTS:
+        found += registrations.examine(client, settings, root, project)
+    found.append(_guard_open(settings, rooms.clock.wall()))
+    return found
+
+
+# --- the program and where it keeps things ------------------------------------------------------------------------
+
+
+def _program() -> Check:
+    version = ".".join(map(str, sys.version_info[:3]))
+    return _check("program", OK, f"Clearway {__version__} on Python {version} ({sys.executable})")
+
+
+def _environment(settings: Settings) -> Check:
+    strange = [name for name in PREDECESSORS_VARIABLES if settings.environ.get(name)]
+    if settings.off:
+        return _check("environment", NOTICE, "CLEARWAY_OFF is set: hooks started from here guard nothing", "unset it")
+    if settings.test_clock:
+        return _check("environment", NOTICE, "CLEARWAY_TEST_CLOCK is set: time stands still here", "unset it")
+    if strange:
+        message = f"{' and '.join(strange)} of the predecessor is set and has no effect: rooms are in {settings.home}"
+        return _check("environment", NOTICE, message, "unset it; CLEARWAY_HOME says where rooms are")
+    mode = "refused (fail closed)" if settings.fail_closed else "let pass with a line (fail open)"
+    return _check("environment", OK, f"a call that cannot be checked is {mode}")
+
+
+def _home(settings: Settings) -> Check:
+    if not os.path.lexists(settings.home):
+        return _check("home", OK, f"{settings.home} is not there yet; the first command makes it")
+    if not os.path.isdir(settings.home):
+        fix = "move it away, or set CLEARWAY_HOME to a folder"
+        return _check("home", PROBLEM, f"{settings.home} is not a folder", fix)
+    return _check("home", OK, settings.home)
+
+
+def _modes(settings: Settings) -> Check:
+    """State is its owner's alone. The folder itself is also tightened whenever a room is opened."""
+    if os.name == "nt":
+        return _check("modes", OK, "not looked at on this system")
+    wide = [path for path in _state(settings.home) if _is_wide(path)]
+    if wide:
+        more = f" and {len(wide) - 1} more" if len(wide) > 1 else ""
+        fix = f"chmod -R go= {settings.home}"
+        return _check("modes", PROBLEM, f"other users of this machine can reach {wide[0]}{more}", fix)
+    return _check("modes", OK, "only you can read and write what is kept")
+
+
+def _state(home: str) -> Iterator[str]:
+    yield home
+    for name in ("secret", "environment", "machine.db", "run", "rooms"):
+        yield os.path.join(home, name)
+    try:
+        rooms = [entry.path for entry in os.scandir(os.path.join(home, "rooms"))]
+    except OSError:
+        rooms = []
+    for room in rooms:
+        yield room
+        yield os.path.join(room, "room.db")
+
+
+def _is_wide(path: str) -> bool:
+    try:
+        return bool(os.lstat(path).st_mode & _OTHERS)
+    except OSError:
+        return False
+
+
+def _file_system(settings: Settings) -> Check:
+    folder = _nearest(settings.home)
+    kind = platforms.network_file_system(os.path.realpath(folder))
+    if kind:
+        message = f"{settings.home} is on a network file system ({kind}), where locks cannot be trusted"
+        return _check("file_system", PROBLEM, message, "set CLEARWAY_HOME to a local folder")
+    return _check("file_system", OK, "rooms are on a local disk")
+
+
+def _disk(settings: Settings) -> Check:
+    """A file is written, synced and removed again."""
+    folder = _nearest(settings.home)
+    try:
+        with tempfile.NamedTemporaryFile(prefix=".doctor-", dir=folder) as probe:
+            probe.write(b"\0" * _PROBE_BYTES)
+            probe.flush()
+            os.fsync(probe.fileno())
+    except OSError as error:
+        fix = "make room on the disk, or make the folder yours again"
+        return _check("disk", PROBLEM, f"nothing can be written in {folder}: {error.strerror}", fix)
+    return _check("disk", OK, f"{folder} can be written")
+
+
+def _nearest(path: str) -> str:
+    """The folder itself, or the one in which it would be made."""
+    while not os.path.isdir(path) and path != os.path.dirname(path):
+        path = os.path.dirname(path)
+    return path
+
+
+# --- the room -----------------------------------------------------------------------------------------------------
+
+
+class _TakenBack(Exception):
+    """The write was possible; it is not to stand."""
+
+
+def _room(rooms: Rooms, place: Repository | None) -> tuple[str, Check, Room | None]:
+    """The project id, what there is to say, and the room if it opens."""
+    if place is None:
+        return "", _check("room", OK, "this folder is in no repository"), None
+    try:
+        project = rooms.known(place)
+        if project is None:
+            return "", _check("room", OK, f"{place.root} has no room yet; the first agent makes it"), None
+        room = rooms.of_repository(place)
+    except Refusal as refusal:
+        fix = (
+            "stop the agents, then restore a backup or move the file away" if refusal.code == "STORAGE_CORRUPT" else ""
+        )
+        return "", _check("room", PROBLEM, f"{refusal.code}: {refusal.message}", fix), None
+    return project, _check("room", OK, f"{place.root} has its room in {room.engine.path}"), room
+
+
+def _write(room: Room | None) -> Check:
+    if room is None:
+        return _check("write", OK, "no room to write to")
+    try:
+        room.run(_write_and_take_back, caller=Caller("clearway", host=room.liveness.host))
+    except _TakenBack:
+        pass
+    except Refusal as refusal:
+        return _check("write", PROBLEM, f"{refusal.code}: {refusal.message}")
+    return _check("write", OK, "the room can be written")
+
+
+def _write_and_take_back(tx: Tx) -> None:
+    tx.tell("doctor")
+    raise _TakenBack
+
+
+def _integrity(room: Room | None) -> Check:
+    if room is None:
+        return _check("integrity", OK, "no room to look at")
+    try:
+        faults = room.engine.integrity()
+    except Refusal as refusal:
+        return _check("integrity", PROBLEM, f"{refusal.code}: {refusal.message}")
+    if faults:
+        fix = "stop the agents and restore a backup from the room's folder"
+        return _check("integrity", PROBLEM, f"the room is damaged: {folded(faults[0], 200)}", fix)
+    return _check("integrity", OK, "the room's file is sound")
+
+
+# --- what happened ------------------------------------------------------------------------------------------------
+
+
+def _guard_open(settings: Settings, now: int) -> Check:
+    """How often hooks let something pass that they could not check, within a day."""
+    counted: dict[str, int] = {}
+    for line in _last_lines(os.path.join(settings.home, "run", "guard-open")):
+        at, _, code = line.partition(" ")
+        if at.isdigit() and now - int(at) < _RECENT_MS and code:
+            counted[folded(code, 40)] = counted.get(folded(code, 40), 0) + 1
+    if not counted:
+        return _check("guard_open", OK, "no call passed unchecked in the last 24 hours")
+    by_code = ", ".join(f"{code} {count}" for code, count in sorted(counted.items()))
+    calls = "call" if sum(counted.values()) == 1 else "calls"
+    message = f"{sum(counted.values())} {calls} passed unchecked in the last 24 hours ({by_code})"
+    return _check("guard_open", NOTICE, message, "CLEARWAY_FAIL_CLOSED=1 refuses such calls; the codes say what failed")
+
+
+def _last_lines(path: str) -> list[str]:
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
+            return file.read(_TAIL_BYTES).decode("ascii", "replace").splitlines()
+    except OSError:
+        return []

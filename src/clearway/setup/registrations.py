@@ -1,0 +1,183 @@
+"""What the clients have registered of ours: is it what this program would register, and does it do what it should?
+
+Hooks are run as they are registered, from the client's own settings, with an event that asks for nothing; what they
+leave behind is removed. Nothing is written into the settings of anybody.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from clearway import wire
+from clearway.beats import Beats
+from clearway.config import Settings
+from clearway.errors import Refusal
+from clearway.room import beat_folder
+from clearway.setup.connect import CLIENTS, files
+from clearway.setup.connect.shapes import Asked, SettingsFile
+from clearway.setup.registered import Binding, Registered, installed_product, read_hook_command
+from clearway.untrusted import quoted
+
+Check = dict[str, str]
+
+OK, NOTICE, PROBLEM = "ok", "notice", "problem"
+SESSION = "clearway-doctor"
+_HOOK_SECONDS_MAX = 10
+
+
+def examine(name: str, settings: Settings, root: str, project: str) -> tuple[Check, Check]:
+    """The hooks of a client and its MCP server, in the first of its scopes that has anything of ours.
+
+    root, project: of the repository in which hooks are tried; both empty outside of any, or where it has no room yet.
+    """
+    client = CLIENTS[name]
+    fix = f"clearway connect {name} --write"
+    for scope in ("user", "project") if root else ("user",):
+        asked = Asked(scope, root, Binding(settings.home), settings.environ)
+        more = f"{fix} --scope project" if scope == "project" else fix
+        try:
+            hooks_file, server_file = client.files(asked)[:2]
+            hooks = _registered(hooks_file.path)
+            server = _holds_server(server_file)
+        except (Refusal, ValueError, RecursionError) as error:
+            return check(f"{name}_hooks", PROBLEM, str(error), more), check(f"{name}_mcp", OK, "not looked at")
+        if hooks or server:
+            bound = _bound(hooks, settings)
+            asked = Asked(scope, root, bound, settings.environ)
+            hooks_file, server_file = client.files(asked)[:2]
+            named = f"{more} --as {bound.agent}" if bound.agent else more
+            checks = _Registration(name, settings, root if project else "/", project, named)
+            return checks.hooks(hooks, hooks_file, len(client.EVENTS)), checks.server(server_file, present=server)
+    if client.installed(Asked("user", "", Binding(settings.home), settings.environ)):
+        message = f"{name} is installed here and not connected"
+        return check(f"{name}_hooks", NOTICE, message, fix), check(f"{name}_mcp", NOTICE, message, fix)
+    return check(f"{name}_hooks", OK, "not installed here"), check(f"{name}_mcp", OK, "not installed here")
+
+
+def _registered(path: str) -> dict[str, Registered]:
+    """The different commands of ours in a settings file, by their text."""
+    text = files.read(path)
+    try:
+        document: Any = json.loads(text) if text and text.strip() else {}
+    except ValueError as error:
+        raise ValueError(f"{path} is not valid JSON ({error}), so its client ignores it") from None
+    found: dict[str, Registered] = {}
+    for command in _commands(document):
+        registered = read_hook_command(command)
+        if registered is not None:
+            found[command] = registered
+    return found
+
+
+def _commands(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, item in cast("dict[str, Any]", value).items():
+            if name == "command" and isinstance(item, str):
+                yield item
+            else:
+                yield from _commands(item)
+    elif isinstance(value, list):
+        for item in cast("list[Any]", value):
+            yield from _commands(item)
+
+
+def _holds_server(file: SettingsFile) -> bool:
+    text = files.read(file.path) or file.blank
+    return file.part(text, None) != text
+
+
+def _bound(hooks: Mapping[str, Registered], settings: Settings) -> Binding:
+    """What is baked into the registration; without hooks, what would be."""
+    nothing: Mapping[str, str] = {}
+    baked = next((registered.environment for registered in hooks.values()), nothing)
+    home = baked.get("CLEARWAY_HOME", settings.home)
+    return Binding(home, baked.get("CLEARWAY_AGENT", ""), "CLEARWAY_FAIL_CLOSED" in baked)
+
+
+class _Registration:
+    """What one client has of ours, compared with what this program would register, and tried."""
+
+    def __init__(self, name: str, settings: Settings, cwd: str, project: str, fix: str) -> None:
+        self._name = name
+        self._settings = settings
+        self._cwd = cwd
+        self._project = project
+        self._fix = fix
+
+    def hooks(self, found: Mapping[str, Registered], file: SettingsFile, events: int) -> Check:
+        name = f"{self._name}_hooks"
+        if not found:
+            return check(name, PROBLEM, "the MCP server is registered and no hook is: nothing is guarded", self._fix)
+        trouble = next((said for said in map(self._trouble, found, found.values()) if said), "")
+        if trouble:
+            return check(name, PROBLEM, trouble, self._fix)
+        text = files.read(file.path) or ""
+        if file.join(text) != text:
+            interpreters = {registered.interpreter for registered in found.values()}
+            mine = installed_product().interpreter
+            other = f" (it starts {', '.join(sorted(interpreters))}, this is {mine})" if interpreters != {mine} else ""
+            message = f"{file.path} does not hold what this version registers{other}"
+            return check(name, NOTICE, message, self._fix)
+        trust = "; Codex runs it once you have trusted it in /hooks" if self._name == "codex" else ""
+        return check(name, OK, f"{events} events are registered in {file.path}, and the command allows{trust}")
+
+    def server(self, file: SettingsFile, *, present: bool) -> Check:
+        name = f"{self._name}_mcp"
+        if not present:
+            return check(name, NOTICE, "the hooks are registered and the MCP server is not", self._fix)
+        text = files.read(file.path) or file.blank
+        try:
+            same = file.join(text) == text
+        except ValueError as error:
+            return check(name, PROBLEM, f"{file.path}: {error}", self._fix)
+        if not same:
+            return check(name, NOTICE, f"{file.path} does not hold what this version registers", self._fix)
+        return check(name, OK, f"the server is registered in {file.path}")
+
+    def _trouble(self, command: str, registered: Registered) -> str:
+        """Why a registered command guards nothing, or not this; empty when it does what it should."""
+        home = registered.environment.get("CLEARWAY_HOME", "")
+        if os.path.realpath(home) != self._settings.home:
+            return f"its hooks use the rooms in {home}, this command those in {self._settings.home}"
+        if not os.access(registered.interpreter, os.X_OK):
+            return f"the guard is open: its hooks start {registered.interpreter}, which is not there"
+        try:
+            return self._try(command)
+        except (OSError, subprocess.SubprocessError) as error:
+            return f"the registered hook did not answer: {type(error).__name__}"
+        finally:
+            if self._project:
+                Beats(os.path.join(beat_folder(self._settings.home), self._project)).forget(SESSION)
+
+    def _try(self, command: str) -> str:
+        event = {
+            "hook_event_name": "PreToolUse",
+            "session_id": SESSION,
+            "cwd": self._cwd,
+            "tool_name": "Read",
+            "tool_input": {"file_path": os.path.join(self._cwd, "README.md")},
+        }
+        ended = subprocess.run(
+            ["/bin/sh", "-c", command],
+            check=False,
+            input=wire.dumps(event).encode("utf-8", "surrogateescape"),
+            env=dict(self._settings.environ),
+            cwd=self._cwd,
+            capture_output=True,
+            timeout=_HOOK_SECONDS_MAX,
+        )
+        if ended.returncode or ended.stdout:
+            said = quoted((ended.stdout or ended.stderr).decode("utf-8", "replace"), 200)
+            return f"the registered hook does not allow a harmless read (exit {ended.returncode}): {said}"
+        if ended.stderr:
+            return f"the registered hook says {quoted(ended.stderr.decode('utf-8', 'replace'), 200)}"
+        return ""
+
+
+def check(name: str, level: str, message: str, fix: str = "") -> Check:
+    """One line of the doctor's: what was looked at, how it is, what there is to say, and how to mend it."""
+    return {"name": name, "level": level, "message": message, **({"fix": fix} if fix else {})}

@@ -1,0 +1,132 @@
+"""The `clearway` command: where it starts, and the one place where a failure becomes a line and an exit status.
+
+A client starts hooks and MCP servers all day, so those two words are answered before the command line is loaded. For
+everything else a refusal is one line `CODE: sentence` on stderr (with `--json` the error object), and the exit status
+is that of the table. A bug is one line, too: bad input never shows a traceback, and CLEARWAY_LOG=debug shows it.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from io import TextIOWrapper
+
+from clearway.errors import Refusal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import NoReturn, TextIO
+
+    import click
+
+INTERRUPTED = 130
+_SENTENCE_CHARS_MAX = 4_000
+
+
+def main() -> NoReturn:
+    """The console script."""
+    words = sys.argv[1:]
+    if words[:1] == ["hook"] and len(words) > 1 and not words[1].startswith("-"):
+        from clearway.surfaces import faststep
+
+        faststep.main(words[1])
+    if words[:1] == ["mcp"] and not {"-h", "--help"} & set(words):
+        from clearway.surfaces import mcp
+
+        sys.exit(mcp.main(words[1:]))
+    gc.disable()  # one command makes little garbage, and looking for it costs as much as the command
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    status = run(words)
+    # The interpreter's farewell takes longer than the command, and has nothing left to do: rooms are closed.
+    os._exit(status)
+
+
+def run(words: Sequence[str]) -> int:
+    """Run one command line in this process; its exit status."""
+    try:
+        return _run(words)
+    except Refusal as refusal:
+        return _refused(refusal, words)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _hush(sys.stdout)
+        return 1
+    except OSError as error:
+        return _refused(Refusal("STORAGE_FAILURE", _what_the_system_said(error)), words)
+    except Exception as error:
+        if _debugging(os.environ):
+            import traceback
+
+            traceback.print_exc()
+        return _refused(Refusal("INTERNAL", _where_it_rose(error)), words)
+
+
+def _run(words: Sequence[str]) -> int:
+    import click
+
+    from clearway.surfaces.commands import program
+
+    try:
+        status = program.main(args=list(words), prog_name="clearway", standalone_mode=False)
+    except click.UsageError as error:
+        raise Refusal("INVALID_ARGUMENT", _what_was_misspelt(error)) from error
+    except click.Abort:
+        return INTERRUPTED
+    if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison] (closed by the caller: `>&-`)
+        sys.stdout.flush()
+    return status if isinstance(status, int) else 0
+
+
+def _refused(refusal: Refusal, words: Sequence[str]) -> int:
+    from clearway import wire
+    from clearway.untrusted import folded
+
+    if "--json" in words:
+        line = wire.dumps(refusal.as_dict())
+    else:
+        line = f"{refusal.code}: {folded(refusal.message, _SENTENCE_CHARS_MAX)}"
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        _hush(sys.stderr)  # nobody listens; the exit status still speaks
+    return refusal.exit_status
+
+
+def _what_was_misspelt(error: click.UsageError) -> str:
+    where = error.ctx.command_path if error.ctx else "clearway"
+    return f"{error.format_message().rstrip('.')}; {where} --help says what it takes."
+
+
+def _what_the_system_said(error: OSError) -> str:
+    what = error.filename if isinstance(error.filename, str) else "the system"
+    return f"{what}: {error.strerror or type(error).__name__}."
+
+
+def _where_it_rose(error: Exception) -> str:
+    """The kind of a bug and its place, never its text, which may hold what callers keep secret."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    at = f" at {place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place is not None else ""
+    return f"a defect of Clearway, {type(error).__name__}{at}; CLEARWAY_LOG=debug shows the traceback."
+
+
+def _debugging(environ: Mapping[str, str]) -> bool:
+    return environ.get("CLEARWAY_LOG", "") == "debug"
+
+
+def _hush(stream: TextIO) -> None:
+    """Nobody reads this any more: what is still to be written to it goes nowhere, without a complaint at the end."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except (OSError, ValueError, AttributeError):
+        pass
+
+
+if __name__ == "__main__":
+    main()
