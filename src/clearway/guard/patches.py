@@ -28,6 +28,8 @@ _HEADERS: tuple[tuple[str, Action], ...] = (
     ("*** Delete File:", "delete"),
     (_MOVE, "create"),
 )
+_SIGNS = (_BEGIN, *(header for header, _ in _HEADERS))
+_MARKERS = (*_SIGNS, _END)
 _NOWHERE = "/dev/null"
 # What git writes in front of the old and the new name, its `mnemonicPrefix` spellings included.
 _PREFIXES = frozenset({("a/", "b/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/"), ("1/", "2/")})
@@ -69,7 +71,7 @@ def _each_once(found: Iterable[Target]) -> list[Target]:
 
 def _first_marker(text: str) -> int:
     for start, _, line in _marker_lines(text):
-        if line.startswith((_BEGIN, *(header for header, _ in _HEADERS))):
+        if line.startswith(_SIGNS):
             return start
     return -1
 
@@ -107,15 +109,17 @@ def _header(line: str) -> Target | None:
 
 
 def _marker_lines(text: str) -> Iterator[tuple[int, str, str]]:
-    """Lines whose first word begins with three stars: (where, indentation, the rest of the line)."""
-    at = text.find("***")
+    """Lines that begin with a marker: (where, indentation, the rest of the line)."""
+    at = text.find("*** ")
     while at >= 0:
-        start = text.rfind("\n", 0, at) + 1
-        end = text.find("\n", at)
-        end = len(text) if end < 0 else end
-        if not text[start:at].strip():
-            yield start, text[start:at], text[at:end].rstrip()
-        at = text.find("***", end)  # from the next line on: only a line's first word can be a marker
+        end = at + 4
+        if text.startswith(_MARKERS, at):
+            start = text.rfind("\n", 0, at) + 1
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end  # only a line's first word can be a marker
+            if not text[start:at].strip():
+                yield start, text[start:at], text[at:end].rstrip()
+        at = text.find("*** ", end)
 
 
 # Unified diffs.

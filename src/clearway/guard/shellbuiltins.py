@@ -24,7 +24,7 @@ def _cd(run: Run) -> Value:
     elif where[0].text == "-":
         scope.before, scope.cwd = scope.cwd, scope.before
     elif where[0].text != "":
-        scope.go(where[0])
+        scope.go(where[0], may_be_new=run.walk.ran_programs)
     return NOTHING
 
 
@@ -32,7 +32,7 @@ def _pushd(run: Run) -> Value:
     options, where = split_options(run.arguments)
     if where and not options:
         run.scope.stack.append(run.scope.cwd)
-        run.scope.go(where[0])
+        run.scope.go(where[0], may_be_new=run.walk.ran_programs)
     else:  # turns the stack around
         run.scope.cwd, run.scope.stack = UNKNOWN, []
     return UNKNOWN
@@ -130,6 +130,8 @@ def _mapfile(run: Run) -> Value:
 
 def _set(run: Run) -> Value:
     texts = [argument.text for argument in run.arguments]
+    if any(text and text[0] == "-" and "e" in text for text in texts):
+        run.scope.stops = True
     if "--" in texts:
         run.scope.places = run.arguments[texts.index("--") + 1 :]
     elif any(text is None or text[:1] not in {"-", "+"} for text in texts):
@@ -184,5 +186,5 @@ BUILTINS: dict[str, Callable[[Run], Value]] = {
     "unset": _unset,
     "eval": _eval,
     "trap": _trap,
-    **dict.fromkeys((":", "[", "break", "continue", "exit", "false", "mkdir", "return", "test", "true"), _silent),
+    **dict.fromkeys((":", "[", "break", "continue", "exit", "false", "return", "test", "true"), _silent),
 }

@@ -40,19 +40,14 @@ _BARE_END = b" \t\n;&|<>()`$\"'\\"
 
 
 class Tree:
-    """The statements of a text. `whole` is false if it stops where the syntax did."""
+    """The statements of a text. `whole` is false if it stops where the syntax did. A here-document that was cut out
+    stands as `Cut` in its node, as bytes of the command."""
 
-    __slots__ = ("_bodies", "statements", "whole")
+    __slots__ = ("statements", "whole")
 
-    def __init__(self, root: Node, bodies: dict[int, bytes], whole: bool) -> None:
+    def __init__(self, root: Node, whole: bool) -> None:
         self.statements: list[Node] = root.get("Stmts") or []
         self.whole = whole
-        self._bodies = bodies
-
-    def cut_body(self, document: Node) -> str | None:
-        """The here-document's text if it was cut out, as it stands in the command."""
-        body = self._bodies.get(_offset(document))
-        return body.decode("utf-8", "replace") if body is not None else None
 
 
 def every_node(root: Any, closed: frozenset[str] = frozenset()) -> Iterator[Node]:
@@ -94,7 +89,7 @@ class Parser:
         for _ in range(MENDS_MAX):
             output, error = self._run(data)
             if output:
-                return _read(output, bodies, whole)
+                return _read(output, {at: body for at, body in bodies.items() if at < len(data)}, whole)
             data, harmless = _mended(data, error)
             whole = whole and harmless
             if not data.strip():
@@ -117,9 +112,9 @@ def _read(output: bytes, bodies: dict[int, bytes], whole: bool) -> Tree | None:
         root: Node = wire.loads(output)
     except ValueError:
         return None
-    if bodies and not _confirmed(root, bodies):
+    if bodies and not _put_back(root, bodies):
         return None
-    return Tree(root, bodies, whole)
+    return Tree(root, whole)
 
 
 # Mending what a shell accepts and the parser does not.
@@ -207,17 +202,23 @@ def _tabs_before(data: bytes, at: int) -> int:
     return len(near) - len(near.rstrip(b"\t"))
 
 
-def _confirmed(root: Node, bodies: dict[int, bytes]) -> bool:
+def _put_back(root: Node, bodies: dict[int, bytes]) -> bool:
+    """Give every here-document that was cut out its body again; false if one of them is none."""
     documents = {_offset(node["Hdoc"]): node["Hdoc"] for node in every_node(root) if "Hdoc" in node}
-    return all(_text(documents.get(at)) == _PLACEHOLDER.decode() for at in bodies)
+    for at, body in bodies.items():
+        document = documents.get(at)
+        if document is None or _text(document) != _PLACEHOLDER.decode():
+            return False
+        document["Cut"] = body
+    return True
 
 
 def _offset(node: Node) -> int:
     return node["Pos"]["Offset"]
 
 
-def _text(document: Node | None) -> str:
-    return "".join(part.get("Value", "?") for part in document["Parts"]).rstrip("\t") if document else ""
+def _text(document: Node) -> str:
+    return "".join(part.get("Value", "?") for part in document["Parts"]).rstrip("\t")
 
 
 # The child process.
@@ -278,7 +279,8 @@ def _unnamed_file(data: bytes) -> int:
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("clearway")
     else:
-        path = f"/tmp/clearway-{os.getpid()}-{id(data)}"
+        alone = [data]  # no other thread has this object, so none makes this name
+        path = f"/tmp/clearway-{os.getpid()}-{id(alone)}"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         os.unlink(path)
     written = 0

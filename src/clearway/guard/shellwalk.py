@@ -2,8 +2,7 @@
 
 It carries along where the shell stands and what its names mean, and collects every path that the line writes to, and
 every patch it applies. It promises to end and never to raise: a command that is too long, too deep or not readable
-leaves `unknown` set beside whatever was found. A branch is taken both ways, a loop as often as its words tell, and a
-`cd` is taken to succeed.
+leaves `unknown` set beside whatever was found. A branch is taken both ways, a loop as often as its words tell.
 """
 
 from __future__ import annotations
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from clearway.guard.shellparse import Tree
     from clearway.guard.toolcall import Action
 
     Node = dict[str, Any]
@@ -56,6 +54,7 @@ CALLS_MAX = 12  # functions within functions, scripts within scripts
 _WRITING = frozenset({">", ">>", ">|", "<>", "&>", "&>>", ">&", ">!", ">>|", ">>!", "&>|", "&>!", "&>>|", "&>>!"})
 _NO_FILES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/full", "/dev/zero"})
 _NO_FILE_FOLDERS = ("/dev/fd/", "/dev/tcp/", "/dev/udp/", "/dev/pts/", "/proc/self/fd/")
+_SUCCEEDING = frozenset({":", "cd", "echo", "mkdir", "printf", "pushd", "set", "shift", "true", "unset"})
 _LEAVING = frozenset({"exit", "return", "break", "continue"})
 _SUBSTITUTIONS = frozenset({"CmdSubst", "ProcSubst"})
 _OTHER_EXPANSIONS = ("Excl", "Length", "Width", "Repl", "Slice", "Names", "NestedParam")
@@ -65,14 +64,14 @@ _PROCESS_FILE = Value(("/dev/fd/63",))
 class Walk:
     """What one command line writes to: `targets`, `patch_targets`, and `unknown` if that may not be all."""
 
-    __slots__ = ("_calls", "_parser", "_steps", "_tree", "patch_targets", "targets", "unknown")
+    __slots__ = ("_calls", "_parser", "_steps", "patch_targets", "ran_programs", "targets", "unknown")
 
     def __init__(self) -> None:
         self.targets: dict[Target, None] = {}
         self.patch_targets: dict[Target, None] = {}
         self.unknown = False
+        self.ran_programs = False  # and so there may be directories that are not there now
         self._parser = Parser()
-        self._tree: Tree | None = None
         self._steps = 0
         self._calls = 0
 
@@ -98,11 +97,9 @@ class Walk:
             self._keep_patch(patches.in_unreadable(text), scope)
             return UNKNOWN
         self.unknown = self.unknown or not tree.whole
-        around, self._tree = self._tree, tree
         self._calls += 1
         printed = self._statements(tree.statements, scope, fed)
         self._calls -= 1
-        self._tree = around
         return printed
 
     # Statements.
@@ -110,6 +107,7 @@ class Walk:
     def _statements(self, nodes: list[Node] | None, scope: Scope, fed: Value | None) -> Value:
         printed = NOTHING
         for node in nodes or ():
+            scope.go_on()
             printed = printed.then(self._statement(node, scope, fed))
         return printed
 
@@ -160,8 +158,7 @@ class Walk:
         parts = word["Parts"]
         if len(parts) == 1 and parts[0]["Type"] == "ProcSubst":
             return self._statements(parts[0].get("Stmts"), scope.copy(), None)
-        self._one(word, scope)
-        return UNKNOWN
+        return NOTHING if self._one(word, scope).text == "/dev/null" else UNKNOWN
 
     def _document(self, node: Node, scope: Scope) -> Value:
         """The text of a here-document. It is only text: what it means is up to the command that reads it."""
@@ -169,8 +166,8 @@ class Walk:
         if not body:
             return NOTHING
         literal = any(part["Type"] != "Lit" or "\\" in part["Value"] for part in node["Word"]["Parts"])
-        cut = self._tree.cut_body(body) if self._tree else None
-        if cut is not None:
+        if "Cut" in body:
+            cut = body["Cut"].decode("utf-8", "replace")
             hidden = not literal and ("$(" in cut or "`" in cut)  # a command could stand there
             self.unknown = self.unknown or hidden
             text = Value((cut,), known=not hidden)
@@ -203,6 +200,8 @@ class Walk:
     def _run(self, words: list[Value], scope: Scope, fed: Value | None) -> Value:
         name, *arguments = words
         self.unknown = self.unknown or not name.known
+        if not name.texts and arguments:  # `$SUDO tee f`: it may also be nothing, or a wrapper
+            return self._run(arguments, scope.copy(), fed)
         if len(name.texts) == 1:
             return self._run_named(name.texts[0], arguments, scope, fed)
         for text in name.texts:
@@ -227,7 +226,10 @@ class Walk:
             return self._xargs(arguments, scope.copy(), fed)
         if program in WRAPPERS:
             return self._wrapped(program, arguments, scope, fed)
-        return fed if program == "tee" and fed else UNKNOWN
+        if program == "tee":
+            return fed or UNKNOWN
+        self.ran_programs = True
+        return UNKNOWN
 
     def _call(self, body: Node, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
         if self._calls >= CALLS_MAX:
@@ -252,6 +254,7 @@ class Walk:
             elif name == "command" and option in {"-v", "-V"}:
                 return UNKNOWN
         while wrapper.assigns and words and _may_assign(words[0]):
+            self.unknown = self.unknown or not words[0].known
             variable, _, text = (words.pop(0).text or "").partition("=")
             scope.names[variable] = Value((text,))
         words = words[wrapper.skipped :]
@@ -270,6 +273,7 @@ class Walk:
         inline, operands = _shell_options(arguments)
         script = operands[0] if inline and operands else None if inline or operands else fed
         if script is None:
+            self.ran_programs = True
             return UNKNOWN
         scope.places = operands[2:] if inline else []
         if script.text is not None and not scope.functions and cannot_write(script.text):
@@ -305,16 +309,30 @@ class Walk:
         first, rest = _unchained(node, signs)
         if "|" in signs:
             return self._pipeline([first, *(right for _, right in rest)], scope, fed)
+        return self._chain(first, rest, scope, fed)
+
+    def _chain(self, left: Node, rest: list[tuple[str, Node]], scope: Scope, fed: Value | None) -> Value:
+        """`a && b || c`. Behind it, the shell may also be where a failure on the way has left it."""
         before = scope.copy()
-        printed = self._statement(first, scope, fed)
+        failed: list[Scope] = []
+        printed = self._statement(left, scope, fed)
         for sign, right in rest:
             if sign == "&&":
+                failed += scope.lost()
+                until_here = scope.copy()
                 printed = printed.then(self._statement(right, scope, fed))
-                continue
-            other = before.copy()  # the right side runs where the left one has failed
-            self._statement(right, other, fed)
-            if other.differs(before) and not _leaves([right]):
-                scope.merge(other)
+                if scope.differs(until_here) and not _succeeds(left):
+                    failed.append(until_here)
+            elif _leaves([right]):
+                self._statement(right, before.copy(), fed)
+                scope.lost()
+                failed.clear()
+            else:
+                other = before.copy()
+                self._statement(right, other, fed)
+                failed += [other] if other.differs(before) else []
+            left = right
+        scope.failed += failed
         return printed
 
     def _pipeline(self, stages: list[Node], scope: Scope, fed: Value | None) -> Value:
@@ -339,7 +357,10 @@ class Walk:
 
     def _if(self, node: Node, scope: Scope, fed: Value | None) -> Value:
         self._statements(node.get("Cond"), scope, fed)
+        failed = scope.lost()
         otherwise = scope.copy()
+        for other in failed:
+            otherwise.merge(other)
         self._statements(node.get("Then"), scope, fed)
         other = node.get("Else")
         if other and other.get("Cond"):
@@ -558,6 +579,21 @@ def _unchained(node: Node, signs: set[str]) -> tuple[Node, list[tuple[str, Node]
         left = inner["X"]
 
 
+def _succeeds(node: Node) -> bool:
+    """Whether a statement cannot fail in a way that its `&&` would notice. A `cd` that fails is known otherwise."""
+    command: Node = node.get("Cmd") or {}
+    redirections: list[Node] = node.get("Redirs") or []
+    if not all(each["Op"] not in _WRITING or _is_literally(each["Word"], _NO_FILES) for each in redirections):
+        return False
+    if command.get("Type") != "CallExpr" or not command.get("Args"):
+        return command.get("Type") in {"CallExpr", "DeclClause", "FuncDecl"}
+    return _is_literally(command["Args"][0], _SUCCEEDING)
+
+
+def _is_literally(word: Node, texts: frozenset[str]) -> bool:
+    return len(word["Parts"]) == 1 and word["Parts"][0].get("Value") in texts
+
+
 def _leaves(nodes: list[Node] | None) -> bool:
     """Whether what follows these statements is not reached behind them."""
     command: Node = (nodes[-1].get("Cmd") or {}) if nodes else {}
@@ -565,7 +601,7 @@ def _leaves(nodes: list[Node] | None) -> bool:
         return _leaves(command.get("Stmts"))
     if command.get("Type") != "CallExpr" or not command.get("Args"):
         return False
-    return command["Args"][0]["Parts"][0].get("Value") in _LEAVING
+    return _is_literally(command["Args"][0], _LEAVING)
 
 
 def _may_assign(word: Value) -> bool:

@@ -1,8 +1,8 @@
 """What a word of a command line can become: quotes, escapes, braces, variables and the places a shell may stand in.
 
 A `Value` is the set of texts a word may turn into, and whether that is all it may. Where a branch or a loop leaves
-several possibilities, all of them are carried; what depends on anything outside the line is simply not known. Nothing
-here looks at the disk.
+several possibilities, all of them are carried; what depends on anything outside the line is simply not known. The
+disk is asked one thing only: whether a directory that the line changes to is there.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def join(values: list[Value], between: str = " ") -> Value:
 class Scope:
     """Where a shell stands and what its names mean, at one point of the line."""
 
-    __slots__ = ("before", "cwd", "functions", "home", "names", "places", "stack", "start")
+    __slots__ = ("before", "cwd", "failed", "functions", "home", "names", "places", "stack", "start", "stops")
 
     def __init__(self, cwd: str, home: str) -> None:
         self.start = self.cwd = Value((cwd,))
@@ -89,6 +89,8 @@ class Scope:
         self.functions: dict[str, Node] = {}
         self.places: list[Value] | None = None  # the positional parameters, where they are known
         self.stack: list[Value] = []  # of pushd
+        self.failed: list[Scope] = []  # what is true instead if the last command has failed
+        self.stops = False  # at the first failure, by `set -e`
 
     def copy(self) -> Scope:
         new = Scope.__new__(Scope)
@@ -100,9 +102,13 @@ class Scope:
         self.names, self.functions = dict(other.names), dict(other.functions)
         self.places = None if other.places is None else list(other.places)
         self.stack = list(other.stack)
+        self.failed, self.stops = list(other.failed), other.stops
 
     def merge(self, other: Scope) -> None:
         """Afterwards, either of the two may be true."""
+        self.go_on()
+        for failed in other.failed:
+            self.merge(failed)
         self.cwd, self.before = self.cwd.either(other.cwd), self.before.either(other.before)
         for name in self.names.keys() | other.names.keys():
             self.names[name] = self.look_up(name).either(other.look_up(name))
@@ -131,17 +137,34 @@ class Scope:
             every = every.either(place)
         return every if self.places else NOTHING
 
-    def go(self, where: Value) -> None:
-        """Change the directory, the way a shell does it: `..` takes back the last step, whatever links there are."""
+    def go(self, where: Value, *, may_be_new: bool = True) -> None:
+        """Change the directory, the way a shell does it: `..` takes back the last step, whatever links there are.
+        Unless the directory `may_be_new`, one that is not there is doubted until the line says that it goes on."""
         goals = [os.path.normpath(os.path.join(here, path)) for here in self.cwd.texts for path in where.texts]
         known = self.cwd.known and where.known
+        if not may_be_new and not self.stops and not all(map(_may_be_there, goals)):
+            self.failed.append(self.copy())
         self.before, self.cwd = self.cwd, Value(goals, known)
+
+    def go_on(self) -> None:
+        """The next command runs whether or not the last one has failed."""
+        for failed in self.lost():
+            self.merge(failed)
+
+    def lost(self) -> list[Scope]:
+        """The next command runs only if the last one has not failed: the scopes in which it has."""
+        failed, self.failed = self.failed, []
+        return failed
 
     def locate(self, path: str) -> Value:
         """Where a path leads from here: as it was written, unless the line has changed the directory."""
         if self.cwd == self.start or os.path.isabs(path):
             return Value((path,))
         return Value((os.path.join(here, path) for here in self.cwd.texts), self.cwd.known)
+
+
+def _may_be_there(folder: str) -> bool:
+    return not os.path.isabs(folder) or os.path.isdir(folder)
 
 
 # `${name...}`

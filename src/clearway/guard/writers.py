@@ -2,19 +2,18 @@
 
 A new writer is one function and one row: it gets the arguments as they may turn out and names the paths it changes.
 Programs that run another command and shells that read a text have tables of their own. What stands in none of them is
-taken not to write; whatever it does is found out after the call.
+taken not to write; whatever it does is found out after the call. Most hooks only ask `cannot_write`, so the walk's own
+modules are loaded when it walks.
 """
 
 from __future__ import annotations
-
-from clearway.guard.shellwords import UNKNOWN, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from clearway.guard.shellwalk import Walk
-    from clearway.guard.shellwords import Scope
+    from clearway.guard.shellwords import Scope, Value
     from clearway.guard.toolcall import Action
 
 SCANNED_CHARS_MAX = 65_536  # a longer command goes to the parser without being looked at first
@@ -48,6 +47,8 @@ def split_options(
 ) -> tuple[list[tuple[str, Value | None]], list[Value]]:
     """Options, with the values of those in `valued`, and the rest. Options end at the first operand, unless they may
     stand `anywhere`."""
+    from clearway.guard.shellwords import Value
+
     options: list[tuple[str, Value | None]] = []
     operands: list[Value] = []
     waiting = iter(arguments)
@@ -99,6 +100,8 @@ def _marked_patch(run: Run) -> Value | None:
 
 
 def _patch(run: Run) -> Value | None:
+    from clearway.guard.shellwords import UNKNOWN
+
     valued = frozenset({"-i", "--input", "-o", "-d", "-D", "-F", "-p", "-B", "-r", "-V", "-x", "-Y", "-z", "-g"})
     options, operands = split_options(run.arguments, valued, anywhere=True)
     given = {option for option, _ in options}
@@ -108,6 +111,8 @@ def _patch(run: Run) -> Value | None:
 
 
 def _git(run: Run) -> Value | None:
+    from clearway.guard.shellwords import UNKNOWN
+
     valued = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"})
     options, words = split_options(run.arguments, valued)
     if not words or words[0].text not in {"apply", "am"}:
