@@ -2,7 +2,8 @@
 
 The checks come in a fixed order, always all of them. A problem means that something is not guarded or not kept; a
 notice is worth knowing. Nothing is changed: a write is proved and taken back, a room is never made here, and hooks are
-run as they are registered, with an event about which there is nothing to say.
+run as they are registered, with an event about which there is nothing to say. (That a room which is opened is closed
+to other users is the door's doing, here as anywhere.)
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from clearway.setup.registrations import check as _check
 from clearway.untrusted import folded
 
 PREDECESSORS_VARIABLES = ("AGENT_LEASE_DB", "AGENT_LEASE_SOCKET")
+LOCK_WAIT_MS = 2_000  # a writer that holds the room longer is itself worth a word
 _RECENT_MS = 24 * 3_600_000
 _PROBE_BYTES = 4_096
 _TAIL_BYTES = 65_536
@@ -39,7 +41,7 @@ def examine(settings: Settings, folder: str) -> list[Check]:
     root = place.root if place else ""
     found = [_program(), _environment(settings), _home(settings), _modes(settings), _file_system(settings)]
     found.append(_disk(settings))
-    rooms = Rooms(settings, upgrade=False)
+    rooms = Rooms(settings, upgrade=False, lock_wait_ms=LOCK_WAIT_MS)
     try:
         project, about_room, room = _room(rooms, place)
         found += [about_room, _write(room), _integrity(room)]
@@ -82,15 +84,22 @@ def _home(settings: Settings) -> Check:
 
 
 def _modes(settings: Settings) -> Check:
-    """State is its owner's alone. The folder itself is also tightened whenever a room is opened."""
+    """State is its owner's alone."""
     if os.name == "nt":
         return _check("modes", OK, "not looked at on this system")
     wide = [path for path in _state(settings.home) if _is_wide(path)]
-    if wide:
-        more = f" and {len(wide) - 1} more" if len(wide) > 1 else ""
-        fix = f"chmod -R go= {settings.home}"
-        return _check("modes", PROBLEM, f"other users of this machine can reach {wide[0]}{more}", fix)
-    return _check("modes", OK, "only you can read and write what is kept")
+    if not wide:
+        return _check("modes", OK, "only you can read and write what is kept")
+    fix = f"chmod -R go= {settings.home}"
+    lasting = [path for path in wide if path != settings.home and not path.endswith(".db")]
+    if not lasting:
+        message = f"other users of this machine could read {_first(wide)}; it is closed to them whenever it is opened"
+        return _check("modes", NOTICE, message, fix)
+    return _check("modes", PROBLEM, f"other users of this machine can reach {_first(lasting)}", fix)
+
+
+def _first(paths: list[str]) -> str:
+    return paths[0] + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
 
 
 def _state(home: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ leave behind is removed. Nothing is written into the settings of anybody.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -43,7 +44,7 @@ def examine(name: str, settings: Settings, root: str, project: str) -> tuple[Che
             hooks_file, server_file = client.files(asked)[:2]
             hooks = _registered(hooks_file.path)
             server = _holds_server(server_file)
-        except (Refusal, ValueError, RecursionError) as error:
+        except (Refusal, ValueError) as error:
             return check(f"{name}_hooks", PROBLEM, str(error), more), check(f"{name}_mcp", OK, "not looked at")
         if hooks or server:
             bound = _bound(hooks, settings)
@@ -63,7 +64,7 @@ def _registered(path: str) -> dict[str, Registered]:
     text = files.read(path)
     try:
         document: Any = json.loads(text) if text and text.strip() else {}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not valid JSON ({error}), so its client ignores it") from None
     found: dict[str, Registered] = {}
     for command in _commands(document):
@@ -145,13 +146,11 @@ class _Registration:
             return f"its hooks use the rooms in {home}, this command those in {self._settings.home}"
         if not os.access(registered.interpreter, os.X_OK):
             return f"the guard is open: its hooks start {registered.interpreter}, which is not there"
-        try:
-            return self._try(command)
-        except (OSError, subprocess.SubprocessError) as error:
-            return f"the registered hook did not answer: {type(error).__name__}"
-        finally:
-            if self._project:
-                Beats(os.path.join(beat_folder(self._settings.home), self._project)).forget(SESSION)
+        with _without_a_trace(os.path.join(beat_folder(self._settings.home), self._project), self._settings.home):
+            try:
+                return self._try(command)
+            except (OSError, subprocess.SubprocessError) as error:
+                return f"the registered hook did not answer: {type(error).__name__}"
 
     def _try(self, command: str) -> str:
         event = {
@@ -176,6 +175,21 @@ class _Registration:
         if ended.stderr:
             return f"the registered hook says {quoted(ended.stderr.decode('utf-8', 'replace'), 200)}"
         return ""
+
+
+@contextlib.contextmanager
+def _without_a_trace(beats: str, home: str) -> Iterator[None]:
+    """A hook is a sign of life of its session; ours has none to give. beats: the folder of such signs in a room."""
+    made: list[str] = []
+    folder = beats
+    while folder != home and not os.path.exists(folder):
+        made.append(folder)
+        folder = os.path.dirname(folder)
+    yield
+    Beats(beats).forget(SESSION)
+    for folder in made:
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
 
 
 def check(name: str, level: str, message: str, fix: str = "") -> Check:

@@ -16,7 +16,7 @@ from clearway.errors import Refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import NoReturn, TextIO
 
     import click
@@ -35,7 +35,7 @@ def main() -> NoReturn:
     if words[:1] == ["mcp"] and not {"-h", "--help"} & set(words):
         from clearway.surfaces import mcp
 
-        sys.exit(mcp.main(words[1:]))
+        sys.exit(_funnelled(lambda: mcp.main(words[1:]), words))
     gc.disable()  # one command makes little garbage, and looking for it costs as much as the command
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -47,8 +47,12 @@ def main() -> NoReturn:
 
 def run(words: Sequence[str]) -> int:
     """Run one command line in this process; its exit status."""
+    return _funnelled(lambda: _run(words), words)
+
+
+def _funnelled(act: Callable[[], int], words: Sequence[str]) -> int:
     try:
-        return _run(words)
+        return act()
     except Refusal as refusal:
         return _refused(refusal, words)
     except KeyboardInterrupt:
@@ -89,7 +93,8 @@ def _refused(refusal: Refusal, words: Sequence[str]) -> int:
     if "--json" in words:
         line = wire.dumps(refusal.as_dict())
     else:
-        line = f"{refusal.code}: {folded(refusal.message, _SENTENCE_CHARS_MAX)}"
+        also = "".join(f" Also: {detail['field']} {detail['message']}." for detail in refusal.details[1:])
+        line = f"{refusal.code}: {folded(refusal.message + also, _SENTENCE_CHARS_MAX)}"
     try:
         print(line, file=sys.stderr, flush=True)
     except (OSError, ValueError):

@@ -63,11 +63,9 @@ class Paper:
         from rich.text import Text
 
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-        for head in heads:
-            last = head == heads[-1]
-            table.add_column(
-                head, no_wrap=True, overflow="ellipsis", ratio=1 if last else None, min_width=8 if last else None
-            )
+        for place, head in enumerate(heads):
+            widest = max(len(row[place]) for row in (heads, *rows))
+            table.add_column(head, no_wrap=True, overflow="ellipsis", min_width=min(widest, (self.columns or 0) // 4))
         for row in rows:
             table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
         written = StringIO()

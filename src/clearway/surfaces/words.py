@@ -13,6 +13,7 @@ from clearway.errors import Refusal
 from clearway.limits import LIST_MAX
 from clearway.repository import Repository
 from clearway.surfaces.asking import Run, say_json, this_run
+from clearway.surfaces.callers import HUMAN
 from clearway.untrusted import folded
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ def _state(run: Run) -> dict[str, Any]:
     if place is None or project is None:
         return {}
     room = run.ask(OPERATIONS["room"])
-    others = [agent for agent in room["agents"] if agent["session"] != room["me"]["session"]]
+    others = [
+        agent for agent in room["agents"] if agent["agent"] != HUMAN and agent["session"] != room["me"]["session"]
+    ]
     mine = run.rooms.of_repository(place).run(_mine, caller=run.caller, writes=False)
     return {
         "project_id": project,
