@@ -399,12 +399,24 @@ leave = posix._exit
 os._exit = posix._exit = end
 sys.path += FOLDERS
 """
-BEFORE_EDIT = {"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_input": {"file_path": "app.py"}}
-BEFORE_SHELL = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "echo x > app.py"}}
-AFTER_EDIT = {"hook_event_name": "PostToolUse", "tool_name": "Edit", "tool_input": {"file_path": "app.py"}}
-AT_PROMPT = {"hook_event_name": "UserPromptSubmit", "prompt": "Go on."}
-AT_START = {"hook_event_name": "SessionStart", "source": "startup"}
-AT_STOP = {"hook_event_name": "Stop"}
+BEFORE_EDIT: dict[str, object] = {
+    "hook_event_name": "PreToolUse",
+    "tool_name": "Edit",
+    "tool_input": {"file_path": "app.py"},
+}
+BEFORE_SHELL: dict[str, object] = {
+    "hook_event_name": "PreToolUse",
+    "tool_name": "Bash",
+    "tool_input": {"command": "echo x > app.py"},
+}
+AFTER_EDIT: dict[str, object] = {
+    "hook_event_name": "PostToolUse",
+    "tool_name": "Edit",
+    "tool_input": {"file_path": "app.py"},
+}
+AT_PROMPT: dict[str, object] = {"hook_event_name": "UserPromptSubmit", "prompt": "Go on."}
+AT_START: dict[str, object] = {"hook_event_name": "SessionStart", "source": "startup"}
+AT_STOP: dict[str, object] = {"hook_event_name": "Stop"}
 
 
 def _loaded(code: str, folder: Path, event: dict[str, object] | None = None) -> set[str]:
