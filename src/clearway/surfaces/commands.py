@@ -112,6 +112,8 @@ def _command(
         run = this_run()
         asked = options.gathered(operation, given, run.folder) | fixed
         if takes_token and "lease_token" not in asked:
+            # Everything else is looked at first: an attempt is sought only under a name that can be one.
+            arguments.checked(operation, asked | {"lease_token": "derived"}, run.caller, run.rooms.clock)
             asked["lease_token"] = run.own_token(asked["attempt_id"])
         run.answer(operation, run.ask(operation, **asked))
 
