@@ -64,5 +64,6 @@ RETRY_WAITED_PART = 8  # a pause is at most this part of what was waited so far
 
 # --- storage ----------------------------------------------------------------------------------------------------
 WAL_PAGES_BEFORE_CHECKPOINT = 1_000
+WAL_PAGES_MAX = 2_000  # from here on writers wait while the log is shortened
 REBOOT_GAP_MS_MAX = 7 * 86_400_000  # after a reboot, a wall-clock difference up to this counts as time passed
 SOCKET_PATH_BYTES_MAX = 100

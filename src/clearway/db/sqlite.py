@@ -15,15 +15,14 @@ from clearway import platforms
 from clearway.clock import Clock
 from clearway.db import Row, Statement
 from clearway.db.migrate import SCHEMA, SQL, check_history, check_version, migrations, record
+from clearway.db.turns import Turns
 from clearway.errors import Refusal
-from clearway.limits import RETRY_MS_MAX, RETRY_MS_MIN, RETRY_WAITED_PART, WAL_PAGES_BEFORE_CHECKPOINT
+from clearway.limits import RETRY_MS_MAX, RETRY_MS_MIN, RETRY_WAITED_PART, WAL_PAGES_BEFORE_CHECKPOINT, WAL_PAGES_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, NoReturn, Protocol, TypeVar
-
-    from clearway.db import Session
 
     Done = TypeVar("Done")
 
@@ -93,11 +92,14 @@ class SqliteSession:
             self._connection.execute("COMMIT")
         except apsw.Error as error:
             _refuse(error, self._engine.path)
-        self._engine.tidy()
+        self._engine.ended()
 
     def rollback(self) -> None:
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        finally:
+            self._engine.turns.leave()
 
 
 class SqliteEngine:
@@ -114,6 +116,7 @@ class SqliteEngine:
         self._durable: bool | None = None
         self._wal_pages = 0
         self._checkpoint_at = WAL_PAGES_BEFORE_CHECKPOINT
+        self.turns = Turns(path + "-turn")
         self.read_only = False
 
     # --- opening ------------------------------------------------------------------------------------------------
@@ -129,7 +132,8 @@ class SqliteEngine:
         elif version < SCHEMA:
             raise Refusal(
                 "STORAGE_MIGRATION",
-                f"The room at {self.path} has an older schema ({version}); run any clearway command to bring it forward.",
+                f"The room at {self.path} has an older schema ({version}); run any clearway command to bring it "
+                "forward.",
             )
         return made
 
@@ -142,8 +146,8 @@ class SqliteEngine:
             if kind:
                 raise Refusal(
                     "STORAGE_CONFIGURATION",
-                    f"{folder} is on a network file system ({kind}), where locks cannot be trusted; set CLEARWAY_HOME to a "
-                    "local folder, or use a PostgreSQL room.",
+                    f"{folder} is on a network file system ({kind}), where locks cannot be trusted; set CLEARWAY_HOME "
+                    "to a local folder, or use a PostgreSQL room.",
                 )
             os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             try:
@@ -250,12 +254,21 @@ class SqliteEngine:
             if writes and durable is not self._durable:  # inside a transaction this would be ignored
                 connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
                 self._durable = durable
-            self._retry(lambda: connection.execute("BEGIN IMMEDIATE") if writes else _begin_read(connection))
+            if writes:
+                self._begin_write(connection)
+            else:
+                self._retry(lambda: _begin_read(connection))
         return SqliteSession(self, connection)
 
-    def time(self, session: Session) -> int | None:
-        """A file has no clock of its own."""
-        return None
+    def _begin_write(self, connection: _Connection) -> None:
+        began = self._waiting.monotonic()
+        if not self.turns.take(self._lock_wait_ms):
+            raise apsw.BusyError("another writer had its turn all the time")
+        try:
+            self._retry(lambda: connection.execute("BEGIN IMMEDIATE"), began)
+        except BaseException:
+            self.turns.leave()
+            raise
 
     def constraint(self, error: Exception) -> str | None:
         """The name of the rule that the database says was broken."""
@@ -270,10 +283,20 @@ class SqliteEngine:
             found = [str(row[0]) for row in self._live().execute("PRAGMA quick_check(10)")]
         return [] if found == ["ok"] else found
 
-    def tidy(self) -> None:
-        """Without a host, whichever writer sees a long write-ahead log shortens it."""
+    def ended(self) -> None:
+        """A write is over: let the next one in. Without a host, whichever writer sees a long write-ahead log shortens
+        it: beside the next writers, or before them when they leave no gap in which the log could begin anew."""
         if self._wal_pages < self._checkpoint_at or self._connection is None:
-            return
+            self.turns.leave()
+        elif self._wal_pages < WAL_PAGES_MAX:
+            self.turns.leave()
+            self._shorten()
+        else:
+            self._shorten()
+            self.turns.leave()
+
+    def _shorten(self) -> None:
+        assert self._connection is not None
         try:
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except apsw.Error:
@@ -284,6 +307,7 @@ class SqliteEngine:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+        self.turns.close()
 
     def _live(self) -> _Connection:
         if self._connection is None:
@@ -297,10 +321,10 @@ class SqliteEngine:
         self._wal_pages = pages
         return apsw.SQLITE_OK
 
-    def _retry(self, act: Callable[[], Done]) -> Done:
+    def _retry(self, act: Callable[[], Done], began: int | None = None) -> Done:
         """Try until the lock is ours or the deadline is past. The longer the wait, the longer the jittered pauses: a
         lock that comes free is taken soon, and many who wait long do not keep the machine busy."""
-        began = self._waiting.monotonic()
+        began = self._waiting.monotonic() if began is None else began
         while True:
             try:
                 return act()
