@@ -13,6 +13,10 @@ import time
 from clearway import platforms
 from clearway.limits import REBOOT_GAP_MS_MAX
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _RANDOM_BITS = 80
 ID_CHARS = 26
@@ -102,13 +106,20 @@ def local_time(wall_ms: int) -> str:
     return f"{moment.tm_hour:02}:{moment.tm_min:02}"
 
 
-def token(secret: bytes, attempt: str, fence: int) -> str:
-    """The capability of an attempt: derived, so it can be given again and need not be stored."""
+def tokens(secret: bytes) -> Callable[[str, int], str]:
+    """What makes the capability of an attempt from its id and fence: derived, so it can be given again and need not be
+    stored."""
     from base64 import urlsafe_b64encode
-    from hmac import digest
+    from hmac import new
 
-    made = digest(secret, f"{attempt}|{fence}".encode(), "sha256")
-    return urlsafe_b64encode(made).rstrip(b"=").decode("ascii")
+    keyed = new(secret, digestmod="sha256")
+
+    def token(attempt: str, fence: int) -> str:
+        made = keyed.copy()
+        made.update(f"{attempt}|{fence}".encode())
+        return urlsafe_b64encode(made.digest()).rstrip(b"=").decode("ascii")
+
+    return token
 
 
 def token_hash(text: str) -> str:

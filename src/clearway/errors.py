@@ -118,6 +118,11 @@ class Refusal(Exception):
         return CODES[self.code][0]
 
     @property
+    def is_of_storage(self) -> bool:
+        """The room could not be read or written; what was asked of it is not judged."""
+        return self.code.startswith("STORAGE_")
+
+    @property
     def exit_status(self) -> int:
         return CODES[self.code][1]
 

@@ -68,8 +68,7 @@ def _gone(tx: Tx) -> tuple[list[str], list[str]]:
 
 def _due(tx: Tx) -> Row:
     """What to look at now: path leases and attempts at or past their term, and sessions without a living process."""
-    at = tx.one(SQL.due)
-    assert at is not None
+    at = tx.opening
     return Row(
         paths=tx.all(SQL.paths_due, now=tx.now) if _is_past(at.path_at, tx.now) else [],
         attempts=tx.all(SQL.attempts_due, now=tx.now) if _is_past(at.attempt_at, tx.now) else [],

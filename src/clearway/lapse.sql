@@ -1,9 +1,3 @@
--- When something is due at the earliest, and whether there are processes to look at. All that most writes need.
--- name: due
-SELECT (SELECT min(expires_at) FROM path_lease) AS path_at,
-  (SELECT min(expires_at) FROM attempt WHERE status = 'active') AS attempt_at,
-  EXISTS (SELECT 1 FROM session WHERE ended_at IS NULL AND pid IS NOT NULL) AS processes
-
 -- name: paths_due
 SELECT l.id, l.session, l.agent, l.shown, l.checkout, l.fence, l.expires_at, l.lease_ms, s.named, s.beat_at, s.ended_at
 FROM path_lease l JOIN session s ON s.id = l.session

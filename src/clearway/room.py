@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import os
 
-from clearway import config, lapse, wire
+from clearway import config, lapse, platforms, wire
 from clearway.alive import Liveness
 from clearway.beats import Beats
-from clearway.clock import Clock, token_hash
+from clearway.clock import Clock, token_hash, tokens
 from clearway.config import Caller
 from clearway.crew import agents
 from clearway.db import statements
@@ -47,7 +47,7 @@ class Room:
         self.liveness = liveness
         self.beats = beats
         self._home = home
-        self._secret: bytes | None = None
+        self._tokens: Callable[[str, int], str] | None = None
         self._noted: dict[str, int] = {}
 
     def ask(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
@@ -80,16 +80,18 @@ class Room:
             return self._read(act, caller)
         tx = self._begin(caller, writes=True, durable=durable)
         try:
-            beat_at = agents.arrive(tx)
+            agents.arrive(tx)
             if first is not None:
                 first(tx)
             if caller.key in lapse.lapse(tx):  # its process is gone and yet it speaks: it begins anew, with nothing
-                beat_at = agents.arrive(tx)
-            agents.beat(tx, beat_at)
+                agents.reopen(tx)
+            agents.beat(tx)
             tx.savepoint()
             try:
                 answer = act(tx)
             except Refusal as refusal:
+                if refusal.is_of_storage:
+                    raise  # the disk or the server failed under the act: nothing more can be written
                 tx.undo()
                 _tell_refusal(tx, refusal)
                 tx.commit()
@@ -122,16 +124,15 @@ class Room:
     def _begin(self, caller: Caller, *, writes: bool, durable: bool = True) -> Tx:
         session = self.engine.begin(writes=writes, durable=durable)
         try:
-            real = type(self.clock) is Clock
             return Tx(
                 session,
+                session.rows(SQL.opening, {"session": caller.key})[0],
                 clock=self.clock,
                 liveness=self.liveness,
                 beats=self.beats,
                 caller=caller,
-                secret=self._token_secret,
+                token=self._token,
                 writes=writes,
-                server_time=self.engine.time(session) if real else None,  # type: ignore[arg-type]
             )
         except BaseException:
             session.rollback()
@@ -146,14 +147,14 @@ class Room:
         elif tx.now - self._noted.get(caller.key, 0) >= BEAT_EVERY_MS:
             self._noted[caller.key] = tx.now
             try:
-                self.run(lambda tx: None, caller=caller, durable=False)
+                self.run(lambda _: None, caller=caller, durable=False)
             except Refusal:
                 pass  # the reply stands; the next question is a beat, too
 
-    def _token_secret(self) -> bytes:
-        if self._secret is None:
-            self._secret = config.secret(self._home, self.clock)
-        return self._secret
+    def _token(self, attempt: str, fence: int) -> str:
+        if self._tokens is None:
+            self._tokens = tokens(config.secret(self._home, self.clock))
+        return self._tokens(attempt, fence)
 
 
 def open_room(
@@ -221,7 +222,7 @@ def _opened(
     beats: Beats | None,
     upgrade: bool,
 ) -> Room:
-    _keep_private(home)
+    platforms.keep_private(home)  # state is its owner's alone
     seed = {
         "project_id": project,
         "wall": clock.wall(),
@@ -252,15 +253,6 @@ def _check_identity(room: Room, project: str) -> None:
             "STORAGE_CONFIGURATION",
             "A room keeps the kind of clock it was made with; CLEARWAY_TEST_CLOCK is for tests.",
         )
-
-
-def _keep_private(home: str) -> None:
-    """State is its owner's alone; what others could read is tightened."""
-    try:
-        if os.stat(home).st_mode & 0o077:
-            os.chmod(home, 0o700)
-    except OSError:
-        pass  # not there yet, or not ours to change: opening says what is wrong
 
 
 def _address(folder: str) -> str | None:

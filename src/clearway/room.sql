@@ -1,3 +1,14 @@
+-- What every transaction begins with, in one journey: the room's state, the caller's session if it is known, and when
+-- something is due at the earliest.
+-- name: opening
+SELECT r.project_id, r.anchor_boot, r.anchor_monotonic, r.anchor_wall, r.anchor_room, r.last_event, r.last_issue,
+  r.last_fence, c.now AS server_now,
+  s.id AS session, s.boot, s.pid, s.started, s.beat_at, s.ended_at,
+  (SELECT min(expires_at) FROM path_lease) AS path_at,
+  (SELECT min(expires_at) FROM attempt WHERE status = 'active') AS attempt_at,
+  EXISTS (SELECT 1 FROM session WHERE ended_at IS NULL AND pid IS NOT NULL) AS processes
+FROM room r CROSS JOIN server_clock c LEFT JOIN session s ON s.id = :session
+
 -- name: identity
 SELECT project_id, test_clock FROM room
 

@@ -56,25 +56,27 @@ def room(tx: Tx, status: Doing | None = None) -> dict[str, Any]:
     }
 
 
-def arrive(tx: Tx) -> int:
+def arrive(tx: Tx) -> None:
     """Note who asks: the session exists, is open, and has the process it runs in now. No sign of life yet: time
-    passes first, so that a caller cannot carry what it has let lapse. When it last gave one (room ms)."""
-    caller = tx.caller
-    known = tx.one(SQL.find, id=caller.key)
-    if known is None:
-        tx.change(SQL.open, **_facts(tx, caller))
-        return tx.now
-    if known.ended_at is not None:
-        tx.change(SQL.reopen, **_facts(tx, caller))
-        return tx.now
-    if _other_process(known, caller):
-        tx.change(SQL.move, **_facts(tx, caller))
-    return known.beat_at
+    passes first, so that a caller cannot carry what it has let lapse."""
+    known = tx.opening
+    if known.session is None:
+        tx.change(SQL.open, **_facts(tx, tx.caller))
+    elif known.ended_at is not None:
+        reopen(tx)
+    elif _other_process(known, tx.caller):
+        tx.change(SQL.move, **_facts(tx, tx.caller))
 
 
-def beat(tx: Tx, last: int) -> None:
+def reopen(tx: Tx) -> None:
+    """A session that ended begins anew."""
+    tx.change(SQL.reopen, **_facts(tx, tx.caller))
+
+
+def beat(tx: Tx) -> None:
     """The caller gives a sign of life, kept at most every quarter of a minute."""
-    if tx.now - last >= BEAT_EVERY_MS:
+    last = tx.opening.beat_at
+    if last is not None and tx.now - last >= BEAT_EVERY_MS:
         tx.change(SQL.beat, id=tx.caller.key, now=tx.now)
 
 

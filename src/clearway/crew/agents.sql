@@ -1,6 +1,3 @@
--- name: find
-SELECT id, agent, boot, pid, started, beat_at, ended_at FROM session WHERE id = :id
-
 -- name: open
 INSERT INTO session (id, agent, client, named, host, boot, pidns, pid, started, cwd, in_turn, opened_at, started_at,
   beat_at)
@@ -30,8 +27,10 @@ UPDATE session SET in_turn = :in_turn WHERE id = :id
 UPDATE session SET doing = :doing WHERE id = :id
 
 -- name: of_process
+-- A session made for one MCP connection is that connection's alone.
 SELECT id FROM session
 WHERE ended_at IS NULL AND host = :host AND boot = :boot AND pid = :pid AND started = :started
+  AND substr(id, 1, 4) <> 'mcp-'
 ORDER BY started_at DESC, opened_at DESC LIMIT 1
 
 -- name: present

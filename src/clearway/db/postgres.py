@@ -1,15 +1,15 @@
 """A room in one PostgreSQL schema, for teams on several machines.
 
-One writer at a time, as in SQLite: a transaction-scoped advisory lock of the room is taken first, so rules proved on one
-engine hold on the other. Time is the server's. The driver is imported with this module, and this module only when a
-room's address says so.
+One writer at a time, as in SQLite: a transaction-scoped advisory lock of the room is taken first, so rules proved on
+one engine hold on the other. Time is the server's. The driver is imported with this module, and this module only when
+a room's address says so.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -19,9 +19,6 @@ from clearway.db import Row, Statement, statements
 from clearway.db.migrate import SCHEMA, check_history, check_version, migrations, record
 from clearway.db.migrate import SQL as MIGRATION
 from clearway.errors import Refusal
-
-if TYPE_CHECKING:
-    from clearway.db import Session
 
 SQL = statements(__file__)
 _READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -106,10 +103,6 @@ class PostgresEngine:
             f"BEGIN; SET LOCAL lock_timeout = {self._lock_wait_ms}; {lock}; {'' if durable else _NOT_DURABLE}".encode()
         )
 
-    def time(self, session: Session) -> int | None:
-        """The server's clock, in milliseconds."""
-        return session.rows(SQL.time, {})[0].now
-
     def constraint(self, error: Exception) -> str | None:
         if isinstance(error, psycopg.errors.IntegrityError):
             return error.diag.constraint_name or str(error)
@@ -143,6 +136,8 @@ class PostgresEngine:
         for migration in migrations(self.name):
             connection.execute(migration.text.encode())
             record(session, migration, seed["wall"])
+        if not seed["test_clock"]:  # the server's time, not that of the machine that came first
+            seed = {**seed, "room": session.rows(SQL.time, {})[0].now}
         session.change(MIGRATION.seed, seed)
 
     def _bring_forward(self, session: PostgresSession, *, upgrade: bool) -> None:

@@ -1,5 +1,5 @@
 -- name: time
-SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
+SELECT now FROM server_clock
 
 -- name: exists
 SELECT EXISTS (SELECT 1 FROM information_schema.schemata WHERE schema_name = :schema) AS present

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from clearway.db import Session
 
 SQL = statements(__file__)
+_COUNTERS = ("last_event", "last_issue", "last_fence")
 
 
 class Tx:
@@ -29,7 +30,6 @@ class Tx:
 
     __slots__ = (
         "_before",
-        "_secret",
         "_session",
         "_state",
         "beats",
@@ -40,7 +40,9 @@ class Tx:
         "gone",
         "liveness",
         "now",
+        "opening",
         "project_id",
+        "token",
         "wall",
         "writes",
     )
@@ -48,17 +50,18 @@ class Tx:
     def __init__(
         self,
         session: Session,
+        opening: Row,
         *,
         clock: Clock,
         liveness: Liveness,
         beats: Beats | None,
         caller: Caller,
-        secret: Callable[[], bytes],
+        token: Callable[[str, int], str],
         writes: bool,
-        server_time: int | None,
     ) -> None:
         self._session = session
-        self._secret = secret
+        self.opening = opening  # what the room said first: its state, the caller's session, when something is due
+        self.token = token  # the capability of an attempt, from its id and fence
         self.clock = clock
         self.liveness = liveness
         self.beats = beats
@@ -67,17 +70,16 @@ class Tx:
         self.changed = False
         self.farewell = False  # the caller's session ends here: this question is not a sign of life
         self.gone: tuple[str, str] | None = None  # ids of lapsed path leases and attempts, joined; see lapse.gone
-        self._state = self._only(SQL.state)
+        self._state = Row((name, opening[name]) for name in _COUNTERS)
         self._before: Row | None = None
-        self.project_id: str = self._state.project_id
-        state = self._state
-        if server_time is None:
-            anchor = (state.anchor_boot, state.anchor_monotonic, state.anchor_wall, state.anchor_room)
+        self.project_id: str = opening.project_id
+        if opening.server_now is None or type(clock) is not clocks.Clock:
+            anchor = (opening.anchor_boot, opening.anchor_monotonic, opening.anchor_wall, opening.anchor_room)
             self.now = clocks.room_time(anchor, clock)
             self.wall = clock.wall()
         else:
-            self.now = max(server_time, state.anchor_room)
-            self.wall = server_time
+            self.now = max(opening.server_now, opening.anchor_room)
+            self.wall = opening.server_now
 
     # --- statements ---------------------------------------------------------------------------------------------
 
@@ -94,17 +96,6 @@ class Tx:
         assert self.writes, statement.name
         self.changed = True
         return self._session.change(statement, values)
-
-    def change_if(self, statement: Statement, **values: Any) -> bool:
-        """Run a statement that writes; only if it touched a row does the transaction count as a change."""
-        touched = self._session.change(statement, values) > 0
-        self.changed = self.changed or touched
-        return touched
-
-    def _only(self, statement: Statement) -> Row:
-        row = self.one(statement)
-        assert row is not None, "the room's own row is missing"
-        return row
 
     # --- what only the door can give ------------------------------------------------------------------------------
 
@@ -126,9 +117,6 @@ class Tx:
 
     def new_event(self) -> int:
         return self._next("last_event")
-
-    def token(self, attempt: str, fence: int) -> str:
-        return clocks.token(self._secret(), attempt, fence)
 
     def at(self, room_ms: int) -> int:
         """A moment of room time as the wall clock will show it (wall now + time left), in ms."""
@@ -176,19 +164,13 @@ class Tx:
         if not self.changed:
             self._session.rollback()
             return
-        state = self._state
-        self._session.change(
-            SQL.keep_state,
-            {
-                "boot": self.clock.boot(),
-                "monotonic": self.clock.monotonic(),
-                "wall": self.wall,
-                "room": self.now,
-                "last_event": state.last_event,
-                "last_issue": state.last_issue,
-                "last_fence": state.last_fence,
-            },
-        )
+        anchor = {
+            "boot": self.clock.boot(),
+            "monotonic": self.clock.monotonic(),
+            "wall": self.wall,
+            "room": self.now,
+        }
+        self._session.change(SQL.keep_state, anchor | self._state)
         self._session.commit()
 
     def rollback(self) -> None:

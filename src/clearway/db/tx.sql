@@ -1,6 +1,3 @@
--- name: state
-SELECT project_id, anchor_boot, anchor_monotonic, anchor_wall, anchor_room, last_event, last_issue, last_fence FROM room
-
 -- name: keep_state
 UPDATE room SET anchor_boot = :boot, anchor_monotonic = :monotonic, anchor_wall = :wall, anchor_room = :room,
   last_event = :last_event, last_issue = :last_issue, last_fence = :last_fence

@@ -368,7 +368,7 @@ def _over(attempt: Row, late: str | None) -> Refusal:
     if attempt.status == "expired":
         return Refusal(
             "LEASE_EXPIRED",
-            f"Your lease on ISSUE-{attempt.number} lapsed and it is free for others; stop, and claim it again to go on.",
+            f"Your lease on ISSUE-{attempt.number} lapsed, it is free for others; stop, and claim it again to go on.",
             evidence=evidence,
             attempt_id=attempt.id,
         )

@@ -37,7 +37,7 @@ def get_work_context(tx: Tx, issue_id: IssueRef, max_bytes: ContextBytes = CONTE
 def of_issue(tx: Tx, issue: Row, max_bytes: int) -> dict[str, Any]:
     """The context of one issue, at most `max_bytes` of compact JSON."""
     whole: dict[str, Any] = {
-        "issue": {**issues.item(tx, issue, whole=True), **issues.bodies(issue)},
+        "issue": {**issues.item(issue, whole=True), **issues.bodies(tx, issue.id)},
         "checkpoint": _checkpoint(tx, issue.id),
         "previous_attempt": _previous(tx, issue.id),
         "notes": [_note(row) for row in tx.all(SQL.notes, issue=issue.id, limit=NOTES_MAX)],

@@ -88,7 +88,7 @@ def create_issue(
 def get_issue(tx: Tx, issue_id: IssueRef) -> dict[str, Any]:
     """Read one issue whole: its bodies, its parent, and who works on it."""
     issue = find(tx, issue_id)
-    shown = {"id": issue.id, **item(tx, issue, whole=True), **bodies(issue)}
+    shown = {"id": issue.id, **item(issue, whole=True), **bodies(tx, issue.id)}
     attempt = live_attempt(tx, issue.id)
     if attempt is not None:
         shown["attempt"] = {
@@ -137,7 +137,7 @@ def list_issues(
         limit=limit + 1,
     )
     shown = rows[:limit]
-    reply: dict[str, Any] = {"items": [item(tx, row) for row in shown], "has_more": len(rows) > limit}
+    reply: dict[str, Any] = {"items": [item(row) for row in shown], "has_more": len(rows) > limit}
     if reply["has_more"]:
         reply["next_cursor"] = cursors.write({"priority": shown[-1].priority, "number": shown[-1].number})
     return reply
@@ -161,7 +161,7 @@ def live_attempt(tx: Tx, issue: str) -> Row | None:
     return tx.one(SQL.live_attempt, issue=issue, gone=lapse.gone(tx)[1])
 
 
-def item(tx: Tx, issue: Row, *, whole: bool = False) -> dict[str, Any]:
+def item(issue: Row, *, whole: bool = False) -> dict[str, Any]:
     """An issue as lists show it. What says nothing is left out unless `whole`."""
     effective = "in_progress" if issue.held_by else issue.status
     claimable = is_claimable(issue)
@@ -198,8 +198,10 @@ def is_claimable(issue: Row) -> bool:
     )
 
 
-def bodies(issue: Row) -> dict[str, Any]:
+def bodies(tx: Tx, issue_id: str) -> dict[str, Any]:
     """The long texts and the rest that only one issue at a time is asked for."""
+    issue = tx.one(SQL.bodies, id=issue_id)
+    assert issue is not None
     shown: dict[str, Any] = {
         "description": issue.description,
         "acceptance_criteria": issue.acceptance_criteria,

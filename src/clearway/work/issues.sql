@@ -4,13 +4,21 @@ INSERT INTO issue (id, number, type, title, description, acceptance_criteria, st
 VALUES (:id, :number, :type, :title, :description, :acceptance_criteria, :status, :priority, :parent, :blocked_reason,
   1, 0, 0, :event, :session, :wall, :wall, :closed_wall)
 
+-- Without the bodies: most who look for an issue do not read it.
 -- name: find
-SELECT i.*, p.number AS parent_number,
+SELECT i.id, i.number, i.type, i.title, i.status, i.priority, i.open_blockers, i.version, i.latest_event,
+  i.updated_wall, i.archived_wall,
   (SELECT a.agent FROM live_attempt a WHERE a.issue = i.id AND instr(:gone, a.id) = 0) AS held_by,
   (SELECT json_group_array(l.name) FROM issue_label il JOIN label l ON l.id = il.label WHERE il.issue = i.id) AS labels
-FROM issue i LEFT JOIN issue p ON p.id = i.parent
+FROM issue i
 WHERE i.id = :id OR i.number = :number
 LIMIT 1
+
+-- name: bodies
+SELECT i.description, i.acceptance_criteria, i.blocked_reason, i.created_wall, i.closed_wall, i.archived_wall,
+  p.number AS parent_number
+FROM issue i LEFT JOIN issue p ON p.id = i.parent
+WHERE i.id = :id
 
 -- name: live_attempt
 SELECT id, session, agent, kind, fence, expires_at, acted_at FROM live_attempt
