@@ -37,15 +37,18 @@ class Repository:
 class Place:
     """A path as a room knows it: the checkout that holds it, its key there, and how it is spelled."""
 
-    __slots__ = ("absolute", "checkout", "key", "repository", "root", "shown")
+    __slots__ = ("absolute", "checkout", "key", "repository", "root", "shown", "wide")
 
-    def __init__(self, absolute: str, repository: Repository | None, checkout: str, key: str, shown: str) -> None:
+    def __init__(
+        self, absolute: str, repository: Repository | None, checkout: str, key: str, shown: str, *, wide: bool = False
+    ) -> None:
         self.absolute = absolute
         self.repository = repository  # None: outside of every repository, held in the machine room
         self.root = "/" if repository is None else repository.root
         self.checkout = checkout
         self.key = key
         self.shown = shown
+        self.wide = wide  # the root, a home, or above the repository in which the caller works
 
 
 def absolute(raw: str, cwd: str, home: str) -> str:
@@ -60,34 +63,39 @@ def absolute(raw: str, cwd: str, home: str) -> str:
                 raise _unreadable(raw, "is relative, and the caller's folder is not known")
             path = os.path.join(cwd, path)
         found = os.path.realpath(path)
-        os.lstat(found)
         found.encode("utf-8")
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return found  # a path that is not there yet, or not ours to look at, is still a path
+        try:
+            os.lstat(found)
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            pass  # a path that is not there yet, or not ours to look at, is still a path
+        return found
     except (OSError, ValueError) as error:
         raise _unreadable(raw, _reason(error)) from error
-    return found
 
 
 def locate(raw: str, cwd: str, home: str, clock: Clock) -> Place:
     """Where a path that a caller wrote belongs. cwd: the caller's folder; home: what `~` means."""
     path = absolute(raw, cwd, home)
     repository = holding(path)
+    wide = _is_wide(path, cwd, home)
     if repository is None:
-        return Place(path, None, f"host-{platforms.host_name()}", paths.key(path), path)
+        return Place(path, None, f"host-{platforms.host_name()}", paths.key(path), path, wide=wide)
     shown = os.path.relpath(path, repository.root).replace(os.sep, "/")
     key = paths.key(shown, folds=platforms.ignores_case(repository.root))
-    return Place(path, repository, checkout_id(repository, clock), key, shown)
+    return Place(path, repository, checkout_id(repository, clock), key, shown, wide=wide)
 
 
-def too_wide(place: Place, cwd: str, home: str) -> bool:
-    """The root, a home, or a folder above the repository in which the caller works."""
-    if place.repository is not None:
+def _is_wide(path: str, cwd: str, home: str) -> bool:
+    """The root, the caller's home or above it, or a folder above the repository in which the caller works."""
+    if not os.path.isdir(path):
         return False
-    here = holding(cwd) if os.path.isabs(cwd) else None
-    inside = [os.path.realpath(home)] if home else []
-    inside += [here.root] if here else []
-    return place.absolute == "/" or any(paths.covers(place.absolute, below) for below in inside)
+    if path == os.sep:
+        return True
+    homes = (home, os.path.realpath(home)) if home else ()
+    if path in homes or any(each.startswith(path + os.sep) for each in homes):
+        return True
+    here = holding(os.path.realpath(cwd)) if os.path.isabs(cwd) else None
+    return here is not None and here.root.startswith(path + os.sep)
 
 
 def holding(path: str) -> Repository | None:

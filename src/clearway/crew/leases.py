@@ -41,8 +41,15 @@ def claim_paths(
     A file you edit is claimed by itself; claim what you will need next.
 
     mode: edit excludes everybody else, run only edits.
-    force: allow a path above a repository.
+    force: allow a home or a folder above the repository.
     """
+    wide = next((place for place in paths if place.wide), None)
+    if wide is not None and not force:
+        raise Refusal(
+            "PATH_TOO_WIDE",
+            f"{folded(wide.shown, 120)} takes in more than a repository; claim what you will change, or pass force.",
+            path=wide.shown,
+        )
     granted = take(tx, paths, mode=mode, purpose=purpose, lease_ms=ttl_seconds * 1_000, auto=False)
     return {
         "granted": [
@@ -90,8 +97,8 @@ def take(tx: Tx, places: list[Place], *, mode: str, purpose: str, lease_ms: int,
     attempt = tx.one(SQL.current_attempt, session=tx.caller.key)
     granted: list[dict[str, Any]] = []
     for place in places:
-        if auto and covering(tx, place, mode):
-            continue
+        if auto and (place.wide or covering(tx, place, mode)):
+            continue  # nobody comes to hold the whole disk by touching something
         granted.append(
             _grant(tx, place, mode, purpose, lease_ms, auto=auto, attempt=None if attempt is None else attempt.id)
         )
