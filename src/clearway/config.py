@@ -115,7 +115,7 @@ def secret(home_folder: str, clock: clocks.Clock) -> bytes:
     except FileNotFoundError:
         pass
     try:
-        os.makedirs(home_folder, mode=0o700, exist_ok=True)
+        platforms.make_private(home_folder)
         aside = f"{file}.{clock.new_id()}"
         descriptor = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         try:
@@ -169,14 +169,19 @@ def _project_in(raw: bytes, file: str) -> str:
         value = wire.loads(raw)
     except ValueError as error:
         raise _identity(file, "is not JSON") from error
-    if not isinstance(value, dict) or set(value) != {"version", "project_id"} or raw.count(b'"project_id"') != 1:
+    if not wire.is_object(value) or set(value) != {"version", "project_id"} or _repeats_a_key(raw):
         raise _identity(file, "must hold exactly version and project_id")
-    if value["version"] != 1 or not isinstance(value["version"], int) or isinstance(value["version"], bool):
+    if type(value["version"]) is not int or value["version"] != 1:  # neither true nor 1.0
         raise _identity(file, "has another version than 1")
     project = value["project_id"]
-    if not isinstance(project, str) or not clocks.is_id(project) or raw.count(b'"version"') != 1:
+    if not isinstance(project, str) or not clocks.is_id(project):
         raise _identity(file, "has no canonical project_id")
     return project
+
+
+def _repeats_a_key(raw: bytes) -> bool:
+    """The reader keeps the last of two equal keys. A key spelled with an escape is not canonical either."""
+    return raw.count(b'"') != 6 or b"\\" in raw
 
 
 def pointer_text(project: str) -> str:
@@ -206,7 +211,7 @@ def check_name(name: str) -> str:
     if agent_name(name, fallback="") != name or not name:
         raise Refusal(
             "INVALID_ARGUMENT",
-            "An agent's name has 1 to 64 letters, digits, dots, dashes or underscores and begins with a letter or digit.",
+            "An agent's name has 1 to 64 letters, digits, dots, dashes or underscores; the first is a letter or digit.",
             [{"field": "agent", "code": "INVALID_VALUE", "message": "not a name"}],
         )
     return name

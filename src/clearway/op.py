@@ -52,9 +52,10 @@ def op(
 ) -> Callable[[Function], Function]:
     """Declare an operation.
 
-    writes: it changes the room, or the name of the argument that makes it do so. group: the tool group of the MCP profiles. core: it is in the default profile.
-    keyed: it takes an idempotency key, valid for the caller's "agent" or only for its "session". durable: the reply
-    promises something to another agent, so the commit reaches the disk first. cli: the words of its subcommand.
+    writes: it changes the room, or the name of the argument that makes it do so. group: the tool group of the MCP
+    profiles. core: it is in the default profile. keyed: it takes an idempotency key, valid for the caller's "agent" or
+    only for its "session". durable: the reply promises something to another agent, so the commit reaches the disk
+    first. cli: the words of its subcommand.
     """
 
     def declare(function: Function) -> Function:

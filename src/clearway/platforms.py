@@ -190,8 +190,10 @@ def _mounts() -> list[tuple[str, str, str]]:
         except OSError:
             return []
     if MACOS:
-        with os.popen("/sbin/mount") as lines:
-            return [_macos_mount(line) for line in lines if " on " in line]
+        import subprocess
+
+        ran = subprocess.run(["/sbin/mount"], capture_output=True, text=True, errors="replace", check=False)
+        return [_macos_mount(line) for line in ran.stdout.splitlines() if " on " in line]
     return []
 
 
@@ -207,7 +209,7 @@ def _mountinfo(line: str) -> tuple[str, str, str]:
 def _macos_mount(line: str) -> tuple[str, str, str]:
     """`/dev/disk1 on /Volumes/a (apfs, local)`"""
     point, _, rest = line.split(" on ", 1)[1].rpartition(" (")
-    return point, rest.split(",")[0].rstrip(")\n"), rest
+    return point, rest.split(",")[0].rstrip(")"), rest
 
 
 def _macos_process(pid: int) -> ProcessFacts | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from clearway import repository
+from clearway import repository, wire
 from clearway.alive import Liveness
 from clearway.beats import rooms_with
 from clearway.config import Caller, Settings, pointer_text, read_pointer
@@ -154,12 +154,14 @@ class Rooms:
 
     def _by_room(self, arguments: dict[str, Any], caller: Caller) -> list[tuple[Room, list[str]]] | None:
         """The rooms that hold these paths, in order of id, each with its own; None when no path is given."""
-        given = next((arguments[name] for name in _PATH_ARGUMENTS if arguments.get(name)), None)
-        listed: list[Any] = given if isinstance(given, list) else [given]
+        given: Any = next((arguments[name] for name in _PATH_ARGUMENTS if arguments.get(name)), None)
+        listed = given if wire.is_list(given) else [given]
         raws: list[str] = [raw for raw in listed if isinstance(raw, str)]
         if not raws or len(raws) != len(listed):
             return None
-        cwd = arguments.get("cwd") or caller.cwd
+        cwd = arguments.get("cwd")
+        if not isinstance(cwd, str) or not cwd:
+            cwd = caller.cwd  # the door refuses what is not a text
         by_project: dict[str, tuple[Room, list[str]]] = {}
         for raw in raws:
             place = self.locate(raw, cwd)

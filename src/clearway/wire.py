@@ -9,7 +9,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeGuard
 
 _SPACE = " \t\n\r"
 
@@ -32,7 +32,7 @@ class _Scanning:
 def _c_loads() -> Callable[[str], Any]:
     from _json import make_scanner  # type: ignore[import-not-found, attr-defined]
 
-    scan: Callable[[str, int], tuple[Any, int]] = make_scanner(_Scanning)
+    scan = _scanner(make_scanner)
 
     def decode(text: str) -> Any:
         start = len(text) - len(text.lstrip(_SPACE))
@@ -47,6 +47,11 @@ def _c_loads() -> Callable[[str], Any]:
         return value
 
     return decode
+
+
+def _scanner(make: Callable[[Any], Callable[[str, int], tuple[Any, int]]]) -> Callable[[str, int], tuple[Any, int]]:
+    """Any object with the attributes will do as the context, whatever the stubs say."""
+    return make(_Scanning)
 
 
 def _public_loads(text: str) -> Any:
@@ -93,3 +98,13 @@ def loads(text: str | bytes) -> Any:
 def dumps(value: Any) -> str:
     """Write one JSON value, compact, with non-ASCII characters as they are."""
     return _encode(value)
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether a value that `loads` read is a JSON object."""
+    return isinstance(value, dict)
+
+
+def is_list(value: Any) -> TypeGuard[list[Any]]:
+    """Whether a value that `loads` read is a JSON array."""
+    return isinstance(value, list)
