@@ -67,12 +67,14 @@ def _sections() -> list[Section]:
 
 
 def _declared() -> dict[str, dict[str, Entry]]:
-    """The first words that operations declare, by group. A word with several operations is a menu of its own."""
+    """The first words that operations declare, by group. A word with several operations is a menu of its own, in the
+    group of the first of them."""
     groups: dict[str, dict[str, Entry]] = {}
     families: dict[str, dict[str, Entry]] = {}
+    homes: dict[str, dict[str, Entry]] = {}
     for operation in OPERATIONS.values():
         first, _, second = operation.cli.partition(" ")
-        here = groups.setdefault(operation.group, {})
+        here = homes.setdefault(first, groups.setdefault(operation.group, {}))
         if second:
             family = families.setdefault(first, {})
             family[second] = Entry(_summary(operation), _maker(operation, second))
