@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any, cast
 
 from clearway import wire
@@ -178,7 +178,7 @@ class _Registration:
 
 
 @contextlib.contextmanager
-def _without_a_trace(beats: str, home: str) -> Iterator[None]:
+def _without_a_trace(beats: str, home: str) -> Generator[None]:
     """A hook is a sign of life of its session; ours has none to give. beats: the folder of such signs in a room."""
     made: list[str] = []
     folder = beats
