@@ -28,7 +28,7 @@ WHERE issue = :issue AND instr(:gone, id) = 0
 SELECT i.number, i.type, i.title, i.status, i.priority, i.open_blockers, i.version, i.updated_wall, i.archived_wall,
   a.agent AS held_by,
   (SELECT json_group_array(l.name) FROM issue_label il JOIN label l ON l.id = il.label WHERE il.issue = i.id) AS labels
-FROM issue i LEFT JOIN live_attempt a ON a.issue = i.id AND instr(:gone, a.id) = 0
+FROM issue i LEFT JOIN attempt a ON a.issue = i.id AND a.status = 'active' AND instr(:gone, a.id) = 0
 WHERE (:archived = 1 OR i.archived_wall IS NULL)
   AND (:statuses IS NULL OR instr(:statuses, ',' || i.status || ',') > 0)
   AND (:effective IS NULL OR instr(:effective, ',' || CASE WHEN a.id IS NULL THEN i.status ELSE 'in_progress' END || ',') > 0)

@@ -118,7 +118,7 @@ CREATE TABLE issue (
 ) STRICT;
 CREATE INDEX issue_ready ON issue (priority DESC, unblocks DESC, number)
   WHERE status = 'ready' AND archived_wall IS NULL AND open_blockers = 0 AND type <> 'epic';
-CREATE INDEX issue_order ON issue (priority DESC, number) WHERE archived_wall IS NULL;
+CREATE INDEX issue_order ON issue (priority DESC, number);
 CREATE INDEX issue_parent ON issue (parent) WHERE parent IS NOT NULL;
 
 CREATE TABLE label (
