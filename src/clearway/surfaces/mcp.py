@@ -1,0 +1,252 @@
+"""MCP over stdio: the catalogue as tools, on the official SDK's low-level server.
+
+A reply stands once, where that client's model reads it. Whatever is refused, a bad argument and a defect of ours
+included, is one error object, with a text that is complete by itself. This module holds no rule: it translates.
+
+The SDK is imported when the first thing has to be done (mcp_opening.py says why). Rooms are asked in one thread beside
+the event loop, one question after the other.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from clearway import config, wire
+from clearway.config import Settings
+from clearway.errors import Refusal
+from clearway.op import Operation
+from clearway.rooms import Rooms
+from clearway.surfaces.mcp_callers import Connection, known_name
+from clearway.surfaces.mcp_opening import Opening
+from clearway.surfaces.mcp_tools import INFO, INSTRUCTIONS, NAME, Offer, guide
+from clearway.surfaces.mcp_wire import Ends, Wire, end_with_parent, leave
+
+if TYPE_CHECKING:
+    import mcp_types as types
+    from mcp.server import Server, ServerRequestContext
+
+    # Answers an operation with its arguments, for the client of that name, with what it says about the call.
+    Ask = Callable[[Operation, dict[str, Any], str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
+
+# Where a client's model looks, as recorded with the real clients: in a reply, in an error. An unknown one gets both.
+DATA, TEXT, BOTH = "data", "text", "both"
+READS = {
+    "claude-code": (DATA, TEXT),
+    "codex": (DATA, DATA),
+    "copilot": (DATA, TEXT),  # shows the text, and then the data again
+    "gemini": (TEXT, TEXT),
+    "opencode": (TEXT, TEXT),
+}
+_IN_DATA = "The reply is in structuredContent."
+
+
+def main(words: Sequence[str]) -> int:
+    """Serve the client on stdin and stdout until it leaves. words: `--tools PROFILE`.
+
+    Returns an exit status only if it cannot begin. Otherwise the process ends here, without the interpreter's farewell.
+    """
+    settings = config.settings()
+    try:
+        offer = Offer(_profile(words) or settings.environ.get("CLEARWAY_TOOLS", "") or "core")
+    except Refusal as refusal:
+        print(f"{refusal.code}: {refusal.message}", file=sys.stderr)
+        return refusal.exit_status
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    client = Wire()
+    end_with_parent()
+    opening = Opening(offer)
+    while line := client.line():
+        answer = opening.answer(line)
+        if answer is None:
+            _serve(offer, settings, client, opening, line)
+        if answer:
+            client.say(answer + "\n")
+    return leave()
+
+
+def _serve(offer: Offer, settings: Settings, client: Wire, opening: Opening, line: bytes) -> NoReturn:
+    """Let the SDK's server go on with the conversation."""
+    import asyncio
+
+    from mcp.server.stdio import stdio_server
+
+    made = server(offer, Desk(settings, _folder()).ask)
+
+    async def converse() -> None:
+        ends: Any = Ends(client, opening, line)
+        async with stdio_server(ends, ends) as (reads, writes):
+            await made.run(reads, writes, made.create_initialization_options())
+
+    try:
+        asyncio.run(converse())
+    except BaseException as error:
+        _complain(error, settings)
+        leave(1)
+    leave()
+
+
+# --- the SDK's server -----------------------------------------------------------------------------------------------
+
+
+def server(offer: Offer, ask: Ask) -> Server[Any]:
+    """The SDK's server for an offer. It checks no argument: that is the door's business."""
+    import mcp_types as types
+    from mcp.server import Server
+    from mcp.shared.exceptions import MCPError
+
+    lists = offer.lists()
+
+    async def list_tools(_ctx: ServerRequestContext[Any], _asked: object) -> types.ListToolsResult:
+        return types.ListToolsResult.model_validate(lists["tools/list"])
+
+    async def call_tool(ctx: ServerRequestContext[Any], asked: types.CallToolRequestParams) -> types.CallToolResult:
+        introduced = ctx.session.client_params
+        client = introduced.client_info.name if introduced else ""
+        try:
+            operation = offer.operation(asked.name)
+            reply = await ask(operation, asked.arguments or {}, client, cast("Mapping[str, Any]", ctx.meta or {}))
+        except Refusal as refusal:
+            return refused(refusal, client)
+        return answered(reply, client)
+
+    async def list_resources(_ctx: ServerRequestContext[Any], _asked: object) -> types.ListResourcesResult:
+        return types.ListResourcesResult.model_validate(lists["resources/list"])
+
+    async def read_resource(
+        _ctx: ServerRequestContext[Any], asked: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        uri = str(asked.uri)
+        text = guide(uri)
+        if text is None:
+            raise MCPError(types.INVALID_PARAMS, "There is no such resource; resources/list shows those there are.")
+        return types.ReadResourceResult(
+            contents=[types.TextResourceContents(uri=uri, mime_type="text/markdown", text=text)]
+        )
+
+    return Server(
+        NAME,
+        version=INFO["version"],
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_read_resource=read_resource,
+    )
+
+
+def answered(reply: dict[str, Any], client: str) -> types.CallToolResult:
+    """The reply of an operation, where the model of this client reads it."""
+    where, _ = READS.get(known_name(client), (BOTH, BOTH))
+    return _result(_IN_DATA if where == DATA else wire.dumps(reply), None if where == TEXT else reply)
+
+
+def refused(refusal: Refusal, client: str) -> types.CallToolResult:
+    """A refusal. Its text is complete for everybody: some clients show a model nothing else of an error."""
+    _, where = READS.get(known_name(client), (BOTH, BOTH))
+    return _result(error_text(refusal), None if where == TEXT else refusal.as_dict(), is_error=True)
+
+
+def error_text(refusal: Refusal) -> str:
+    """Code, sentence and way out on one line; on a second what the sentence has no room for."""
+    facts = {"details": refusal.details, **refusal.facts}
+    more = {name: fact for name, fact in facts.items() if fact is not None and not _is_said(fact, refusal.message)}
+    first = f"{refusal.code}: {refusal.message}"
+    return f"{first}\n{wire.dumps(more)}" if more else first
+
+
+def _is_said(fact: Any, sentence: str) -> bool:
+    """Whether the sentence tells this fact: of several things it names the first."""
+    return len(cast("list[Any]", fact)) < 2 if isinstance(fact, list) else str(fact) in sentence
+
+
+def _result(text: str, data: dict[str, Any] | None, *, is_error: bool = False) -> types.CallToolResult:
+    import mcp_types as types
+
+    content: list[types.ContentBlock] = [types.TextContent(text=text)]
+    return types.CallToolResult(content=content, structured_content=data, is_error=is_error)
+
+
+class Desk:
+    """Asks the rooms for one connection, in a thread of its own: they are for one thread, and it may wait there."""
+
+    def __init__(self, settings: Settings, cwd: str) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
+        self._settings = settings
+        self._cwd = cwd
+        self._thread = ThreadPoolExecutor(1, "rooms")
+        self._opened: tuple[Rooms, Connection] | None = None
+
+    async def ask(
+        self, operation: Operation, arguments: dict[str, Any], client: str, meta: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """A call that its client cancels before its turn is not made; once it has begun it is finished."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self.answer, operation, arguments, client, meta)
+
+    def answer(
+        self, operation: Operation, arguments: dict[str, Any], client: str, meta: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        try:
+            rooms, connection = self._open()
+            return rooms.ask(operation, arguments, connection.caller(client, meta))
+        except Refusal:
+            raise
+        except Exception as error:
+            _complain(error, self._settings)
+            raise Refusal(
+                "INTERNAL", f"{operation.name} failed by a defect of Clearway; the server's stderr says where."
+            ) from error
+
+    def close(self) -> None:
+        """For those who end a server but not its process."""
+        self._thread.shutdown(wait=True)
+        if self._opened is not None:
+            self._opened[0].close()
+
+    def _open(self) -> tuple[Rooms, Connection]:
+        if self._opened is None:
+            rooms = Rooms(self._settings)
+            self._opened = rooms, Connection(rooms, self._cwd)
+        return self._opened
+
+
+def _complain(error: BaseException, settings: Settings) -> None:
+    """Where a defect lies, on stderr. Its text may hold what callers keep secret: it is shown on demand only."""
+    import traceback
+
+    if settings.environ.get("CLEARWAY_LOG", "") == "debug":
+        text = "".join(traceback.format_exception(error))
+    else:
+        text = "".join(traceback.format_tb(error.__traceback__)) + type(error).__name__ + "\n"
+    print(f"clearway mcp: a defect\n{text}", file=sys.stderr, end="", flush=True)
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return os.sep  # the folder is gone; a path that is relative to it is refused as outside of any repository
+
+
+def _profile(words: Sequence[str]) -> str:
+    """The value of `--tools`, empty if it is not given."""
+    match list(words):
+        case []:
+            return ""
+        case ["--tools", profile]:
+            return profile
+        case [word] if word.startswith("--tools="):
+            return word.partition("=")[2]
+        case _:
+            raise Refusal("INVALID_ARGUMENT", "clearway mcp takes --tools PROFILE and nothing else.")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,134 @@
+"""The wire to a client over stdio: lines in, lines out, and when to leave.
+
+Both descriptors are taken away from everybody else in this process, so that nothing but the protocol is on the wire. A
+server ends with its stdin, within two seconds whatever it is doing, and with its parent, though a child of a killed
+client may hold the pipe open.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import NoReturn
+
+from clearway import wire
+from clearway.limits import PAYLOAD_BYTES_MAX
+from clearway.surfaces.mcp_opening import Opening, read
+
+PARENT_WATCH_SECONDS = 1.0
+LAST_WORDS_SECONDS = 1.5  # after stdin has ended: what was asked before is still answered
+_ANSWER = '{"jsonrpc":"2.0","id":'
+
+
+class Wire:
+    """The client's lines in, ours out."""
+
+    def __init__(self) -> None:
+        self._in = os.fdopen(os.dup(0), "rb")
+        self._out = os.dup(1)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nothing, 0)
+        try:
+            os.dup2(2, 1)
+        except OSError:
+            os.dup2(nothing, 1)  # started without a stderr
+
+    def line(self) -> bytes:
+        """The next line; empty at the end. A line beyond all measure is an end, too."""
+        line = self._in.readline(PAYLOAD_BYTES_MAX)
+        if len(line) == PAYLOAD_BYTES_MAX and not line.endswith(b"\n"):
+            print(f"clearway mcp: a message of more than {PAYLOAD_BYTES_MAX} bytes; leaving", file=sys.stderr)
+            return b""
+        return line
+
+    def say(self, text: str) -> None:
+        data = text.encode("utf-8", "backslashreplace")
+        try:
+            while data:
+                data = data[os.write(self._out, data) :]
+        except OSError:
+            leave()  # nobody listens any more
+
+
+class Ends:
+    """The same as the SDK's transport wants it: something to iterate over, something to write to.
+
+    The server is shown the opening again, and its answer to the greeting is kept back. The end of stdin is held back
+    until what was asked is answered, because the SDK drops what is under way when it comes.
+    """
+
+    def __init__(self, wire: Wire, opening: Opening, line: bytes) -> None:
+        """line: what the opening had no answer to. Made inside the event loop."""
+        import asyncio
+        from concurrent.futures import ThreadPoolExecutor
+
+        self._wire = wire
+        self._shown = deque([*opening.kept, line])
+        self._greeted = opening.greeted
+        self._thread = ThreadPoolExecutor(1, "stdin")
+        self._unanswered = 0
+        self._all_answered = asyncio.Event()
+
+    def __aiter__(self) -> Ends:
+        return self
+
+    async def __anext__(self) -> str:
+        import asyncio
+
+        if self._shown:
+            line = self._shown.popleft()
+        else:
+            line = await asyncio.get_running_loop().run_in_executor(self._thread, self._next)
+        if not line:
+            if self._unanswered:
+                await self._all_answered.wait()
+            raise StopAsyncIteration
+        message = read(line)
+        if message is not None and message.identity is not None:
+            self._unanswered += 1
+            self._all_answered.clear()
+        return line.decode("utf-8", "replace")
+
+    async def write(self, text: str) -> None:
+        if text.startswith(_ANSWER):
+            self._unanswered -= 1
+            if not self._unanswered:
+                self._all_answered.set()
+        if self._greeted is not None and wire.loads(text).get("id") == self._greeted:
+            self._greeted = None
+            return
+        self._wire.say(text)
+
+    async def flush(self) -> None:
+        """Every line has been written through."""
+
+    def _next(self) -> bytes:
+        line = self._wire.line()
+        if not line:
+            _begin(lambda: (threading.Event().wait(LAST_WORDS_SECONDS), leave()))
+        return line
+
+
+def end_with_parent() -> None:
+    """Leave when the parent is gone."""
+    parent = os.getppid()
+    pause = threading.Event()
+
+    def watch() -> None:
+        while not pause.wait(PARENT_WATCH_SECONDS):
+            if os.getppid() != parent:
+                leave()
+
+    _begin(watch)
+
+
+def leave(status: int = 0) -> NoReturn:
+    """At once: a thread may be waiting in a read that nobody ends, and a transaction that is cut off is undone."""
+    os._exit(status)
+
+
+def _begin(act: Callable[[], object]) -> None:
+    threading.Thread(target=act, daemon=True).start()
