@@ -290,6 +290,8 @@ def schema(operation: Operation) -> dict[str, Any]:
     """The JSON Schema of the arguments: closed, and described only where the name does not say it."""
     listed = parameters(operation)
     shown: dict[str, Any] = {parameter.name: _described(parameter) for parameter in listed}
+    if form(operation).takes_paths:
+        shown["cwd"] = {"type": "string"}
     if operation.keyed:
         shown[KEY.name] = KEY.kind.schema()
     required = [parameter.name for parameter in listed if parameter.required]
