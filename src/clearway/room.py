@@ -73,12 +73,13 @@ class Room:
         caller: Caller,
         writes: bool = True,
         durable: bool = True,
+        wait_ms: int | None = None,
         first: Callable[[Tx], None] | None = None,
     ) -> Answer:
         """Run one act of ours in a transaction of its own. first: what comes before time passes (an adoption)."""
         if not writes:
             return self._read(act, caller)
-        tx = self._begin(caller, writes=True, durable=durable)
+        tx = self._begin(caller, writes=True, durable=durable, wait_ms=wait_ms)
         try:
             agents.arrive(tx)
             if first is not None:
@@ -121,8 +122,8 @@ class Room:
         self._beat(caller, tx)
         return answer
 
-    def _begin(self, caller: Caller, *, writes: bool, durable: bool = True) -> Tx:
-        session = self.engine.begin(writes=writes, durable=durable)
+    def _begin(self, caller: Caller, *, writes: bool, durable: bool = True, wait_ms: int | None = None) -> Tx:
+        session = self.engine.begin(writes=writes, durable=durable, wait_ms=wait_ms)
         try:
             return Tx(
                 session,
@@ -147,7 +148,7 @@ class Room:
         elif tx.now - self._noted.get(caller.key, 0) >= BEAT_EVERY_MS:
             self._noted[caller.key] = tx.now
             try:
-                self.run(lambda _: None, caller=caller, durable=False)
+                self.run(lambda _: None, caller=caller, durable=False, wait_ms=0)
             except Refusal:
                 pass  # the reply stands; the next question is a beat, too
 

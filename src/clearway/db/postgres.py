@@ -85,22 +85,25 @@ class PostgresEngine:
             session.rollback()
             raise
 
-    def begin(self, *, writes: bool, durable: bool = True) -> PostgresSession:
+    def begin(self, *, writes: bool, durable: bool = True, wait_ms: int | None = None) -> PostgresSession:
+        """Begin a transaction. durable: its commit waits for the disk. wait_ms: how long for another writer, at most;
+        else as long as this engine waits."""
         session = PostgresSession(self._live())
         try:
             with _translated():
-                self._live().execute(self._begin_write(durable=durable) if writes else _READ)
+                wait_ms = self._lock_wait_ms if wait_ms is None else wait_ms
+                self._live().execute(self._begin_write(durable=durable, wait_ms=wait_ms) if writes else _READ)
         except BaseException:
             session.rollback()
             raise
         return session
 
-    def _begin_write(self, *, durable: bool) -> bytes:
+    def _begin_write(self, *, durable: bool, wait_ms: int) -> bytes:
         """All that a write begins with, in one journey: the room's lock, how long to wait for it, what a commit waits
         for."""
         lock = f"SELECT pg_advisory_xact_lock(hashtextextended('{self._schema}', 0))"
         return (
-            f"BEGIN; SET LOCAL lock_timeout = {self._lock_wait_ms}; {lock}; {'' if durable else _NOT_DURABLE}".encode()
+            f"BEGIN; SET LOCAL lock_timeout = {max(1, wait_ms)}; {lock}; {'' if durable else _NOT_DURABLE}".encode()
         )
 
     def constraint(self, error: Exception) -> str | None:

@@ -246,7 +246,9 @@ class SqliteEngine:
 
     # --- transactions -------------------------------------------------------------------------------------------
 
-    def begin(self, *, writes: bool, durable: bool = True) -> SqliteSession:
+    def begin(self, *, writes: bool, durable: bool = True, wait_ms: int | None = None) -> SqliteSession:
+        """Begin a transaction. durable: its commit waits for the disk. wait_ms: how long for another writer, at most;
+        else as long as this engine waits."""
         connection = self._live()
         if writes and self.read_only:
             raise Refusal("STORAGE_FAILURE", f"The room at {self.path} is read-only here; nothing was changed.")
@@ -255,17 +257,17 @@ class SqliteEngine:
                 connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
                 self._durable = durable
             if writes:
-                self._begin_write(connection)
+                self._begin_write(connection, self._lock_wait_ms if wait_ms is None else wait_ms)
             else:
                 self._retry(lambda: _begin_read(connection))
         return SqliteSession(self, connection)
 
-    def _begin_write(self, connection: _Connection) -> None:
-        began = self._waiting.monotonic()
-        if not self.turns.take(self._lock_wait_ms):
+    def _begin_write(self, connection: _Connection, wait_ms: int) -> None:
+        deadline = self._waiting.monotonic() + wait_ms
+        if not self.turns.take(wait_ms):
             raise apsw.BusyError("another writer had its turn all the time")
         try:
-            self._retry(lambda: connection.execute("BEGIN IMMEDIATE"), began)
+            self._retry(lambda: connection.execute("BEGIN IMMEDIATE"), deadline)
         except BaseException:
             self.turns.leave()
             raise
@@ -321,18 +323,19 @@ class SqliteEngine:
         self._wal_pages = pages
         return apsw.SQLITE_OK
 
-    def _retry(self, act: Callable[[], Done], began: int | None = None) -> Done:
+    def _retry(self, act: Callable[[], Done], deadline: int | None = None) -> Done:
         """Try until the lock is ours or the deadline is past. The longer the wait, the longer the jittered pauses: a
         lock that comes free is taken soon, and many who wait long do not keep the machine busy."""
-        began = self._waiting.monotonic() if began is None else began
+        began = self._waiting.monotonic()
+        deadline = began + self._lock_wait_ms if deadline is None else deadline
         while True:
             try:
                 return act()
             except (apsw.BusyError, apsw.ProtocolError):
-                waited = self._waiting.monotonic() - began
-                if waited >= self._lock_wait_ms:
+                now = self._waiting.monotonic()
+                if now >= deadline:
                     raise
-            longest = min(RETRY_MS_MIN + waited / RETRY_WAITED_PART, RETRY_MS_MAX)
+            longest = min(RETRY_MS_MIN + (now - began) / RETRY_WAITED_PART, RETRY_MS_MAX)
             self._waiting.pause(RETRY_MS_MIN + (longest - RETRY_MS_MIN) * self._waiting.random(1)[0] / 255)
 
 
