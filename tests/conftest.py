@@ -7,6 +7,7 @@ run and kept in a folder of its own. Nothing touches the real home directory.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tempfile
 import warnings
@@ -20,6 +21,7 @@ from clearway import catalog
 from clearway.alive import Liveness, Process
 from clearway.clock import Clock
 from clearway.config import Caller
+from clearway.db import Statement
 from clearway.errors import Refusal
 from clearway.room import Room, open_room
 
@@ -94,8 +96,11 @@ class Agent:
 class World:
     """One room on one engine, its clock, its processes, and a repository."""
 
-    def __init__(self, open_again: Callable[[], Room], clock: HandClock, liveness: HandLiveness, repo: Path) -> None:
+    def __init__(
+        self, open_again: Callable[[], Room], clock: HandClock, liveness: HandLiveness, repo: Path, home: Path
+    ) -> None:
         self.clock = clock
+        self.home = home
         self.liveness = liveness
         self.repo = repo
         self.open_again = open_again
@@ -114,16 +119,23 @@ class World:
         )
         return Agent(self, caller, self.open_again() if own_room else None)
 
-    def events(self, *types: str) -> list[Any]:
-        """The log, or the events of some types."""
+    def change(self, text: str, **values: Any) -> None:
+        """Change a row as an operation that does not exist yet would: what is archived, what blocks."""
+        session = self.room.engine.begin(writes=True)
+        session.change(Statement("change", text, text), values)
+        session.commit()
+
+    def rows(self, text: str, **values: Any) -> list[Any]:
+        """What the room has stored."""
         session = self.room.engine.begin(writes=False)
         try:
-            from clearway.db import Statement
-
-            text = "SELECT id, type, issue, attempt, session, agent, data FROM event ORDER BY id"
-            rows = list(session.rows(Statement("events", text, text), {}))
+            return session.rows(Statement("rows", text, text), values)
         finally:
             session.rollback()
+
+    def events(self, *types: str) -> list[Any]:
+        """The log, or the events of some types."""
+        rows = self.rows("SELECT id, type, issue, attempt, session, agent, data FROM event ORDER BY id")
         return [row for row in rows if not types or row.type in types]
 
 
@@ -158,13 +170,19 @@ def liveness() -> HandLiveness:
 
 
 @pytest.fixture
-def repo(tmp_path: Path) -> Path:
+def repo(tmp_path: Path, first_commit: Path) -> Path:
     """A git repository with a few files, as the acceptance cases have it."""
-    root = tmp_path / "repo"
+    return Path(shutil.copytree(first_commit, tmp_path / "repo"))
+
+
+@pytest.fixture(scope="session")
+def first_commit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What every `repo` is a copy of: git is asked once a run."""
+    root = tmp_path_factory.mktemp("first") / "repo"
     for file in ("held.txt", "free.txt", "run.py", "src/a.py", "src/b.py", "deploy/x.sh", "a b.txt"):
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         (root / file).write_text(f"{file}\n")
-    git(root, "init", "-q", "-b", "main")
+    git(root, "init", "-q", "-b", "main", "--template=")
     git(root, "add", "-A")
     git(root, "commit", "-q", "-m", "first")
     return root
@@ -195,6 +213,6 @@ def world(
         opened.append(open_room(project, home=str(tmp_path / "home"), clock=clock, address=dsn, liveness=liveness))
         return opened[-1]
 
-    yield World(open_again, clock, liveness, repo)
+    yield World(open_again, clock, liveness, repo, tmp_path / "home")
     for room in opened:
         room.close()

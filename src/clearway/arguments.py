@@ -83,6 +83,13 @@ class Text(Kind):
         return {"type": "string"}
 
 
+class Trimmed(Text):
+    """Text whose outer spaces mean nothing: a name that people type."""
+
+    def check(self, value: Any, field: str, where: Where) -> str:
+        return super().check(value, field, where).strip()
+
+
 class Whole(Kind):
     """A whole number within bounds."""
 
@@ -192,13 +199,13 @@ class ArtifactUri(Text):
 
     def check(self, value: Any, field: str, where: Where) -> str:
         text = super().check(value, field, where)
-        if text.startswith(("http://", "https://")):
-            if "@" in text.split("/")[2]:
-                raise Problem(field, "INVALID_URL", "must not carry credentials")
-            return text
         parts = text.split("/")
-        if text.startswith("/") or "\\" in text or ".." in parts or (len(text) > 1 and text[1] == ":"):
-            raise Problem(field, "INVALID_PATH", "must be a path inside the repository, without .. or a drive")
+        if text.startswith(("http://", "https://")):
+            if "@" in parts[2] or not parts[2]:
+                raise Problem(field, "INVALID_URL", "must name a host and carry no credentials")
+            return text
+        if text.startswith("/") or "\\" in text or ".." in parts or ":" in parts[0]:
+            raise Problem(field, "INVALID_PATH", "must be a path inside the repository, without .., drive or scheme")
         return text
 
 
@@ -419,7 +426,7 @@ Title = Annotated[str, Text(limits.TITLE_CHARS_MAX)]
 Description = Annotated[str, Text(limits.DESCRIPTION_CHARS_MAX, blank=True)]
 Criteria = Annotated[str, Text(limits.CRITERIA_CHARS_MAX, blank=True)]
 Reason = Annotated[str, Text(limits.REASON_CHARS_MAX)]
-Labels = Annotated[list[str], Many(Text(limits.LABEL_CHARS_MAX), limits.LABELS_PER_ISSUE_MAX, unique=True)]
+Labels = Annotated[list[str], Many(Trimmed(limits.LABEL_CHARS_MAX), limits.LABELS_PER_ISSUE_MAX, unique=True)]
 Yes = Annotated[bool, Flag()]
 Force = Annotated[bool, Flag()]
 Doing = Annotated[str, Text(limits.PURPOSE_CHARS_MAX)]

@@ -127,7 +127,7 @@ def list_issues(
         effective=_joined(effective_statuses),
         types=_joined(types),
         priorities=_joined(None if priorities is None else [str(PRIORITIES.index(word)) for word in priorities]),
-        labels=None if labels is None else wire.dumps([label.strip().lower() for label in labels]),
+        labels=None if labels is None else wire.dumps([label.lower() for label in labels]),
         parent=None if parent_issue_id is None else find(tx, parent_issue_id).id,
         claimable=None if is_claimable is None else int(is_claimable),
         archived=int(include_archived),
@@ -175,8 +175,9 @@ def item(issue: Row, *, whole: bool = False) -> dict[str, Any]:
         shown["effective_status"] = effective
     if whole or PRIORITIES[issue.priority] != "medium":
         shown["priority"] = PRIORITIES[issue.priority]
-    if whole or issue.labels:
-        shown["labels"] = sorted(wire.loads(issue.labels)) if issue.labels else []
+    labels: list[str] = wire.loads(issue.labels)
+    if whole or labels:
+        shown["labels"] = sorted(labels)
     if whole or issue.open_blockers:
         shown["open_blockers"] = issue.open_blockers
     if whole or claimable:
@@ -252,13 +253,13 @@ def _epic(tx: Tx, child: str, reference: str) -> str:
 
 def _label(tx: Tx, issue: str, names: list[str], *, create: bool) -> None:
     for name in names:
-        normal = name.strip().lower()
+        normal = name.lower()
         known = tx.one(SQL.label, normal=normal)
         if known is None and not create:
             raise Refusal("LABEL_NOT_FOUND", f"There is no label {name[:64]!r}; pass create_missing_labels to make it.")
         label = tx.new_id() if known is None else known.id
         if known is None:
-            tx.change(SQL.create_label, id=label, name=name.strip(), normal=normal, wall=tx.wall)
+            tx.change(SQL.create_label, id=label, name=name, normal=normal, wall=tx.wall)
         tx.change(SQL.attach_label, issue=issue, label=label)
 
 
