@@ -579,6 +579,7 @@ def test_replies_fit_their_budgets(alone: Machine) -> None:
         ("cursor-vscode", "cursor"),
         ("Visual Studio Code", "vscode"),
         ("Cline", "cline"),
+        ("codexify", ""),
         ("somebody-new", ""),
     ],
 )
@@ -810,6 +811,14 @@ def test_a_server_that_cannot_begin_says_why_in_one_line(alone: Machine, words: 
     assert status == 2
     assert not said
     assert err.startswith("INVALID_ARGUMENT: ") and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_a_server_without_a_wire_says_so(alone: Machine, closed: str) -> None:
+    command = f"exec {sys.executable} -m clearway.surfaces.mcp {closed}"
+    ran = subprocess.run(["sh", "-c", command], cwd=alone.repo, env=alone.environ, capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("INVALID_ARGUMENT: ") and ran.stderr.count("\n") == 1
 
 
 def test_the_profile_may_come_from_the_environment(alone: Machine) -> None:

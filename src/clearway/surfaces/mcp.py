@@ -52,11 +52,11 @@ def main(words: Sequence[str]) -> int:
     settings = config.settings()
     try:
         offer = Offer(_profile(words) or settings.environ.get("CLEARWAY_TOOLS", "") or "core")
+        client = Wire()
     except Refusal as refusal:
         print(f"{refusal.code}: {refusal.message}", file=sys.stderr)
         return refusal.exit_status
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    client = Wire()
     end_with_parent()
     opening = Opening(offer)
     while line := client.line():

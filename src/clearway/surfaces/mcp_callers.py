@@ -108,8 +108,8 @@ class Connection:
 def known_name(client: str) -> str:
     """The agent's name of a client we know, from what it calls itself; empty for another."""
     said = client.lower()
-    for prefix, name in (*((name, name) for name in callers.NAMES.values()), *_OTHER_NAMES.items()):
-        if said.startswith(prefix):
+    for begin, name in (*((name, name) for name in callers.NAMES.values()), *_OTHER_NAMES.items()):
+        if said.startswith(begin) and not said[len(begin) : len(begin) + 1].isalnum():
             return name
     return ""
 

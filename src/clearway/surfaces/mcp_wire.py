@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from clearway import wire
+from clearway.errors import Refusal
 from clearway.limits import PAYLOAD_BYTES_MAX
 from clearway.surfaces.mcp_opening import Opening, read
 
@@ -27,6 +28,11 @@ class Wire:
     """The client's lines in, ours out."""
 
     def __init__(self) -> None:
+        try:
+            for descriptor in (0, 1):
+                os.fstat(descriptor)  # before anything is opened, which would take the place of a closed one
+        except OSError:
+            raise Refusal("INVALID_ARGUMENT", "A server speaks on stdin and stdout; one of them is closed.") from None
         self._in = os.fdopen(os.dup(0), "rb")
         self._out = os.dup(1)
         nothing = os.open(os.devnull, os.O_RDWR)
