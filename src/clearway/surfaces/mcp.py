@@ -49,8 +49,8 @@ def main(words: Sequence[str]) -> int:
 
     Returns an exit status only if it cannot begin. Otherwise the process ends here, without the interpreter's farewell.
     """
-    settings = config.settings()
     try:
+        settings = config.settings()
         offer = Offer(_profile(words) or settings.environ.get("CLEARWAY_TOOLS", "") or "core")
         client = Wire()
     except Refusal as refusal:
