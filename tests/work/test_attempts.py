@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import Agent, World
 
 from clearway.lifecycle import FAILURE_CODES, INTERRUPTION_CODES
-from tests.conftest import Agent, World
 
 
 def ready_issue(world: World, title: str = "Parser", **more: Any) -> str:

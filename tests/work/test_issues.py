@@ -6,9 +6,9 @@ import threading
 from typing import Any
 
 import pytest
+from tests.conftest import World
 
 from clearway import wire
-from tests.conftest import World
 
 
 def made(world: World, *titles: str, **more: Any) -> list[str]:
@@ -50,8 +50,7 @@ def test_twenty_creates_at_once_get_twenty_numbers_in_a_row(world: World) -> Non
     numbers: list[str] = []
 
     def create(agent: Any) -> None:
-        for _ in range(5):
-            numbers.append(agent.ask("create_issue", title="One of many")["display_id"])
+        numbers.extend(agent.ask("create_issue", title="One of many")["display_id"] for _ in range(5))
 
     threads = [threading.Thread(target=create, args=(agent,)) for agent in agents]
     for thread in threads:

@@ -26,6 +26,7 @@ NOTES_MAX = 5
 # Which sections give way first, and to how many bytes a long text in them is cut before it is dropped.
 _GIVING_WAY = ("neighbours", "notes", "previous_attempt", "checkpoint", "issue")
 _CUTS = (2_000, 500, 120)
+_NEEDED = ("checkpoint", "issue", "previous_attempt", "notes", "neighbours")
 
 
 @op(core=True, cli="issue context")
@@ -48,13 +49,14 @@ def of_issue(tx: Tx, issue: Row, max_bytes: int) -> dict[str, Any]:
 
 
 def fitted(sections: dict[str, Any], max_bytes: int) -> dict[str, Any]:
-    """Cut sections until all of it fits: long texts first, then whole sections, the least needed first."""
+    """Cut sections until all of it fits: long texts first, then whole sections, the least needed first. What room is
+    left then goes back to what was cut, the most needed first."""
     cut: list[str] = []
     reply = {**sections, "truncated": False, "truncated_sections": cut}
     for longest in _CUTS:
         for name in _GIVING_WAY:
             if _size(reply) <= max_bytes:
-                return reply
+                break
             if name in reply and _shorten(reply, name, longest):
                 _name_cut(reply, cut, name)
     for name in _GIVING_WAY[:-1]:
@@ -62,7 +64,25 @@ def fitted(sections: dict[str, Any], max_bytes: int) -> dict[str, Any]:
             break
         if reply.pop(name, None) is not None:
             _name_cut(reply, cut, name)
+    for name in _NEEDED:
+        if name in cut and name in reply:
+            reply[name] = _longest_that_fits(reply, name, sections[name], max_bytes)
+            if reply[name] == sections[name]:
+                cut.remove(name)
     return reply
+
+
+def _longest_that_fits(reply: dict[str, Any], name: str, section: Any, max_bytes: int) -> Any:
+    """As much of a section that was cut as the rest of the reply leaves room for."""
+    best, low, high = reply[name], 0, max_bytes
+    while low < high:
+        middle = (low + high + 1) // 2
+        tried = _shortened(section, middle)
+        if _size({**reply, name: tried}) <= max_bytes:
+            best, low = tried, middle
+        else:
+            high = middle - 1
+    return best
 
 
 def _shorten(reply: dict[str, Any], name: str, longest: int) -> bool:
