@@ -119,6 +119,10 @@ class World:
         )
         return Agent(self, caller, self.open_again() if own_room else None)
 
+    def room_now(self) -> int:
+        """Room time, as the next question will have it."""
+        return self.room.run(lambda tx: tx.now, caller=Caller("system"), writes=False)
+
     def change(self, text: str, **values: Any) -> None:
         """Change a row as an operation that does not exist yet would: what is archived, what blocks."""
         session = self.room.engine.begin(writes=True)

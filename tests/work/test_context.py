@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.conftest import Agent, World
 
 from clearway import wire
 from clearway.work.context import fitted
-from tests.conftest import Agent, World
 
 LONG = "ä" * 10_000
 
