@@ -1,13 +1,14 @@
-"""What a command line writes to, found by reading it, before it runs.
+"""What a command line writes to and which scripts it starts, found by reading it, before it runs.
 
-`writes` follows redirections, `tee` and patches through everything that can stand around them: changed directories,
-variables, loops, functions, wrappers, here-documents, shells within shells. It never raises and holds its deadline. It
-speaks only of what the line itself shows: what a program does inside is not known here, and text that no shell will
-run is no command.
+`writes` follows redirections, `tee`, patches and started scripts through everything that can stand around them: changed
+directories, variables, loops, functions, wrappers, here-documents, shells within shells. It never raises and holds its
+deadline. It speaks only of what the line itself shows: what a program does inside is not known here, and text that no
+shell will run is no command.
 """
 
 from __future__ import annotations
 
+from clearway.guard.glance import starts_nothing
 from clearway.guard.writers import cannot_write
 
 TYPE_CHECKING = False
@@ -20,31 +21,36 @@ __all__ = ["ShellWrites", "cannot_write", "writes"]
 class ShellWrites:
     """What a command line writes: `targets` by itself, `patch_targets` by the patches it applies. `unknown` says that
     it may also write where this reading cannot tell: a target that depends on more than the line, or syntax that could
-    not be read to its end. A relative path is one from the caller's directory."""
+    not be read to its end. What it runs: `runs`, scripts from files, and `commands`, the beginnings of its simple
+    commands, both as far as they are known. A relative path is one from the caller's directory."""
 
-    __slots__ = ("patch_targets", "targets", "unknown")
+    __slots__ = ("commands", "patch_targets", "runs", "targets", "unknown")
 
     def __init__(
         self,
         targets: list[Target] | None = None,
         patch_targets: list[Target] | None = None,
         unknown: bool = False,
+        runs: list[Target] | None = None,
+        commands: list[str] | None = None,
     ) -> None:
         self.targets = targets if targets is not None else []
         self.patch_targets = patch_targets if patch_targets is not None else []
         self.unknown = unknown
+        self.runs = runs if runs is not None else []
+        self.commands = commands if commands is not None else []
 
     def __repr__(self) -> str:
-        return f"ShellWrites({self.targets}, {self.patch_targets}, unknown={self.unknown})"
+        return f"ShellWrites({self.targets}, {self.patch_targets}, unknown={self.unknown}, runs={self.runs})"
 
 
-def writes(command: str, cwd: str, home: str) -> ShellWrites:
-    """What a command line, started in `cwd`, writes to. Paths stand as they were written, or absolute where the line
-    has changed the directory."""
-    if cannot_write(command):
+def writes(command: str, cwd: str, home: str, *, declared: bool = False) -> ShellWrites:
+    """What a command line, started in `cwd`, writes to and starts. Paths stand as they were written, or absolute where
+    the line has changed the directory. declared: `commands` are wanted, too."""
+    if cannot_write(command) and starts_nothing(command, declared):
         return ShellWrites()
-    from clearway.guard.shellwalk import Walk  # only for the few commands that may write
+    from clearway.guard.shellwalk import Walk  # only for the few commands that may write or start something
 
     walk = Walk()
     walk.read(command, cwd, home)
-    return ShellWrites(list(walk.targets), list(walk.patch_targets), walk.unknown)
+    return ShellWrites(list(walk.targets), list(walk.patch_targets), walk.unknown, list(walk.runs), list(walk.commands))

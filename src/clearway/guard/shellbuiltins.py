@@ -158,6 +158,14 @@ def _eval(run: Run) -> Value:
     return run.walk.read_script(join(run.arguments), run.scope, run.stdin) if run.arguments else NOTHING
 
 
+def _source(run: Run) -> Value:
+    """A script whose commands run in this shell. It may go anywhere and name anything; that is not followed."""
+    if run.arguments:
+        run.walk.start(run.arguments[0], run.scope)
+    run.walk.ran_programs = True
+    return UNKNOWN
+
+
 def _trap(run: Run) -> Value:
     operands = split_options(run.arguments)[1]
     if len(operands) > 1 and operands[0].text not in {"", "-"}:
@@ -186,5 +194,7 @@ BUILTINS: dict[str, Callable[[Run], Value]] = {
     "unset": _unset,
     "eval": _eval,
     "trap": _trap,
+    ".": _source,
+    "source": _source,
     **dict.fromkeys((":", "[", "break", "continue", "exit", "false", "return", "test", "true"), _silent),
 }

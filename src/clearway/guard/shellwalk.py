@@ -1,13 +1,15 @@
 """A walk over the syntax tree of a command line, in the order in which a shell would run it.
 
-It carries along where the shell stands and what its names mean, and collects every path that the line writes to, and
-every patch it applies. It promises to end and never to raise: a command that is too long, too deep or not readable
-leaves `unknown` set beside whatever was found. A branch is taken both ways, a loop as often as its words tell.
+It carries along where the shell stands and what its names mean, and collects every path that the line writes to, every
+patch it applies, and every script it starts. It promises to end and never to raise: a command that is too long, too
+deep or not readable leaves `unknown` set beside whatever was found. A branch is taken both ways, a loop as often as its
+words tell.
 """
 
 from __future__ import annotations
 
 from clearway.guard import patches
+from clearway.guard.glance import starts_nothing
 from clearway.guard.shellbuiltins import BUILTINS
 from clearway.guard.shellparse import Parser, every_node
 from clearway.guard.shellwords import (
@@ -27,6 +29,7 @@ from clearway.guard.shellwords import (
     unescaped,
     unescaped_within,
 )
+from clearway.guard.starters import LAUNCHERS, interpreter, is_script_name, launched, script_of
 from clearway.guard.toolcall import Target
 from clearway.guard.writers import (
     PATCHERS,
@@ -50,10 +53,13 @@ if TYPE_CHECKING:
 
 STEPS_MAX = 8_000  # statements walked, those of loops and functions each time
 CALLS_MAX = 12  # functions within functions, scripts within scripts
+COMMANDS_MAX = 64
+COMMAND_WORDS_MAX = 16
 
 _WRITING = frozenset({">", ">>", ">|", "<>", "&>", "&>>", ">&", ">!", ">>|", ">>!", "&>|", "&>!", "&>>|", "&>>!"})
 _NO_FILES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/full", "/dev/zero"})
 _NO_FILE_FOLDERS = ("/dev/fd/", "/dev/tcp/", "/dev/udp/", "/dev/pts/", "/proc/self/fd/")
+_SYSTEM_FOLDERS = ("/bin/", "/lib/", "/nix/store/", "/opt/homebrew/", "/sbin/", "/usr/")  # nobody edits what is there
 _SUCCEEDING = frozenset({":", "cd", "echo", "mkdir", "printf", "pushd", "set", "shift", "true", "unset"})
 _LEAVING = frozenset({"exit", "return", "break", "continue"})
 _SUBSTITUTIONS = frozenset({"CmdSubst", "ProcSubst"})
@@ -62,13 +68,26 @@ _PROCESS_FILE = Value(("/dev/fd/63",))
 
 
 class Walk:
-    """What one command line writes to: `targets`, `patch_targets`, and `unknown` if that may not be all."""
+    """What one command line writes to: `targets`, `patch_targets`, and `unknown` if that may not be all. What it runs:
+    `runs`, the scripts, and `commands`, the beginnings of the simple commands."""
 
-    __slots__ = ("_calls", "_parser", "_steps", "patch_targets", "ran_programs", "targets", "unknown")
+    __slots__ = (
+        "_calls",
+        "_parser",
+        "_steps",
+        "commands",
+        "patch_targets",
+        "ran_programs",
+        "runs",
+        "targets",
+        "unknown",
+    )
 
     def __init__(self) -> None:
         self.targets: dict[Target, None] = {}
         self.patch_targets: dict[Target, None] = {}
+        self.runs: dict[Target, None] = {}
+        self.commands: dict[str, None] = {}
         self.unknown = False
         self.ran_programs = False  # and so there may be directories that are not there now
         self._parser = Parser()
@@ -212,6 +231,9 @@ class Walk:
         if name in scope.functions:
             return self._call(scope.functions[name], arguments, scope, fed)
         program = name.rpartition("/")[2]
+        self._note_command(name, arguments)
+        if program != name and not name.startswith(_SYSTEM_FOLDERS):
+            self.start(Value((name,)), scope)
         run = Run(arguments, fed, scope, self)
         if program in WRITERS:
             for goal, action in WRITERS[program](run):
@@ -228,8 +250,39 @@ class Walk:
             return self._wrapped(program, arguments, scope, fed)
         if program == "tee":
             return fed or UNKNOWN
+        if program in LAUNCHERS:
+            return self._launch(program, arguments, scope.copy(), fed)
         self.ran_programs = True
+        reads = interpreter(program)
+        script = script_of(reads, arguments) if reads else None
+        if script is not None:
+            self.start(script, scope)
         return UNKNOWN
+
+    def start(self, script: Value, scope: Scope) -> None:
+        """The line runs a script from a file."""
+        for text in script.texts:
+            if text and not text.startswith(_SYSTEM_FOLDERS):
+                self.runs.update((Target(path, "run"), None) for path in scope.locate(text).texts)
+
+    def _note_command(self, name: str, arguments: list[Value]) -> None:
+        words = [name]
+        for argument in arguments[:COMMAND_WORDS_MAX]:
+            if argument.text is None:
+                break
+            words.append(argument.text)
+        if len(self.commands) < COMMANDS_MAX:
+            self.commands[" ".join(words)] = None
+
+    def _launch(self, program: str, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
+        """`uv run x.py`, `poetry run python x.py`."""
+        words = launched(program, arguments)
+        if not words:
+            self.ran_programs = True
+            return UNKNOWN
+        if words[0].text and is_script_name(words[0].text):
+            self.start(words[0], scope)
+        return self._run(words, scope, fed)
 
     def _call(self, body: Node, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
         if self._calls >= CALLS_MAX:
@@ -274,10 +327,13 @@ class Walk:
         script = operands[0] if inline and operands else None if inline or operands else fed
         if script is None:
             self.ran_programs = True
+            if operands and not inline:
+                self.start(operands[0], scope)
             return UNKNOWN
         scope.places = operands[2:] if inline else []
         if script.text is not None and not scope.functions and cannot_write(script.text):
-            return UNKNOWN
+            if starts_nothing(script.text):
+                return UNKNOWN
         return self.read_script(script, scope, fed if inline else None)
 
     def _patch(self, text: Value | None, scope: Scope) -> None:

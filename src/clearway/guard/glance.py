@@ -1,0 +1,109 @@
+"""What a glance at a command line proves, without a parser.
+
+`is_short`: it is over in a moment, so nobody needs to know that it runs. `starts_nothing`: it runs no script of this
+tree. Both look at the word that each simple command begins with; a line that they cannot take apart at once is left to
+the parser. They speak of lines that plainly write nothing (`writers.cannot_write`) and promise nothing about others.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GLANCED_CHARS_MAX = 8_192  # a longer line is left to the parser
+
+_BREAKS = str.maketrans(dict.fromkeys(";|&()\n", "\n"))
+_QUOTES = str.maketrans(dict.fromkeys("'\"\\", ""))
+_KEYWORDS = frozenset(
+    "if then elif else fi while until do done for in case esac function select coproc time [[ { } . source eval "
+    "parallel watch entr xargs".split()
+)
+
+QUICK = frozenset(
+    ": [ basename cat cd cksum cmp column comm cut date df diff dirname du echo egrep expr false fgrep file getconf "
+    "grep groups head hostname id jq ls md5 md5sum nl nproc od pgrep printf ps pwd readlink realpath rg sha1sum "
+    "sha256sum shasum sort stat strings tac test tr tree true type uname uniq uptime wc whereis which who whoami "
+    "xxd".split()
+)
+_GIT_QUICK = frozenset(
+    "blame branch cat-file check-ignore describe diff for-each-ref log ls-files ls-tree merge-base name-rev reflog "
+    "remote rev-list rev-parse shortlog show status symbolic-ref tag version".split()
+)
+_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+
+
+def is_short(command: str) -> bool:
+    """Whether every program in the line is known to end at once."""
+    found = _commands(command)
+    return found is not None and all(_is_quick(words) for words in found)
+
+
+def starts_nothing(command: str, declared: bool = False) -> bool:
+    """Whether no program in the line runs a script from a file, or another program that may. declared: the room names
+    commands of its own, which only the parser tells."""
+    from clearway.guard.starters import LAUNCHERS, interpreter
+    from clearway.guard.writers import SHELLS, WRAPPERS
+
+    if declared:
+        return False
+    found = _commands(command)
+    if found is None:
+        return False
+    for words in found:
+        first = words[0].translate(_QUOTES)
+        program = first.rpartition("/")[2]
+        if "/" in first or "<" in first or not first or program in _KEYWORDS:
+            return False
+        if program == "find" and not _find(words[1:]):
+            return False
+        if program in SHELLS or program in WRAPPERS or program in LAUNCHERS or interpreter(program) is not None:
+            return False
+    return True
+
+
+def _commands(command: str) -> list[list[str]] | None:
+    """The words of each simple command, NAME=VALUE before it left out. A break within quotes makes one too many,
+    which only makes the answer more modest."""
+    if len(command) > GLANCED_CHARS_MAX:
+        return None
+    found: list[list[str]] = []
+    for line in command.replace("\\\n", " ").translate(_BREAKS).split("\n"):
+        words = line.split()
+        while words and (words[0] == "!" or "=" in words[0]):
+            del words[0]
+        if words:
+            found.append(words)
+    return found
+
+
+def _is_quick(words: list[str]) -> bool:
+    program = words[0]
+    if program in QUICK:
+        return True
+    look = _WITH_ARGUMENTS.get(program)
+    return look is not None and look(words[1:])
+
+
+def _git(arguments: list[str]) -> bool:
+    while arguments and arguments[0][:1] == "-":
+        arguments = arguments[2 if arguments[0] in {"-C", "-c"} else 1 :]
+    return bool(arguments) and arguments[0] in _GIT_QUICK
+
+
+def _find(arguments: list[str]) -> bool:
+    return _FIND_RUNS.isdisjoint(arguments)
+
+
+def _tail(arguments: list[str]) -> bool:
+    return not any(each[:1] == "-" and ("f" in each or "F" in each or "retry" in each) for each in arguments)
+
+
+def _sed(arguments: list[str]) -> bool:
+    """`sed -n 1,40p FILE`: only lines by their numbers are shown."""
+    if len(arguments) < 2 or arguments[0] != "-n":
+        return False
+    return not arguments[1].translate(_QUOTES).strip("0123456789,;p")
+
+
+_WITH_ARGUMENTS: dict[str, Callable[[list[str]], bool]] = {"git": _git, "find": _find, "tail": _tail, "sed": _sed}
