@@ -57,7 +57,9 @@ def starts_nothing(command: str, declared: bool = False) -> bool:
             return False
         if program == "find" and not _find(words[1:]):
             return False
-        if program in SHELLS or program in WRAPPERS or program in LAUNCHERS or interpreter(program) is not None:
+        if program in LAUNCHERS and not LAUNCHERS[program][0].isdisjoint(words):
+            return False
+        if program in SHELLS or program in WRAPPERS or interpreter(program) is not None:
             return False
     return True
 
