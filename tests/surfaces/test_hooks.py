@@ -133,6 +133,12 @@ def test_a_path_is_read_from_the_payloads_folder(desk: Desk, path: str, cwd: str
     assert "held.txt is held by alpha" in desk.edit("beta", path, cwd=str(desk.repo / cwd))
 
 
+def test_without_a_folder_in_the_payload_the_hooks_own_counts(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(desk.repo / "src")
+    payload = {"tool_name": "Edit", "tool_input": {"file_path": "../held.txt"}}
+    assert desk.hook("generic", payload, CLEARWAY_AGENT="beta")[2] == 2
+
+
 def test_a_symlink_leads_to_what_it_names(desk: Desk) -> None:
     (desk.repo / "link").symlink_to("held.txt")
     (desk.repo / "way").symlink_to("deploy")

@@ -64,6 +64,7 @@ def answer(client: str, raw: bytes, environ: Mapping[str, str]) -> tuple[str, st
     fail_closed = config.flag(environ, "CLEARWAY_FAIL_CLOSED") or config.flag(environ, "AGENT_LEASE_FAIL_CLOSED")
     payload, problem = _payload(raw)
     call = adapter.read(payload, environ)
+    call.cwd = call.cwd or _own_folder()
     if problem:
         call.problem = problem
     try:
@@ -212,6 +213,14 @@ def _ask(room: Room, caller: Caller, places: list[Place]) -> list[int]:
     if not free:
         return []
     return room.run(lambda tx: verdict.claim(tx, places), caller=caller, durable=False)
+
+
+def _own_folder() -> str:
+    """Where this process was started: clients that do not say where they work run their hooks there."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
 
 
 def _home_room(rooms: Rooms, caller: Caller) -> Room | None:
