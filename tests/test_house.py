@@ -29,9 +29,9 @@ FILE_LINES_MAX = 700
 
 # A room of the house is a folder of the package, or a module directly in it. Arrows point downwards only.
 PURE = {"errors", "clock", "alive", "platforms", "limits", "lifecycle", "leasing", "paths", "untrusted", "wire"}
-GROUND = PURE | {"beats", "repository", "config", "db", "op", "arguments", "lapse"}
+GROUND = PURE | {"beats", "repository", "config", "db", "op", "arguments", "lapse", "policy"}
 NOUNS = {"work", "crew", "guard"}
-INSIDE = GROUND | NOUNS | {"catalog", "room", "rooms"}
+INSIDE = GROUND | NOUNS | {"catalog", "room", "rooms", "keeping"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "clearway": set(),
@@ -43,12 +43,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "op": PURE,
     "arguments": PURE | {"repository", "config", "op"},
     "lapse": PURE | {"db"},
+    "policy": PURE | {"arguments", "config", "db", "op"},
     "work": GROUND,
     "crew": GROUND,
     "guard": GROUND | {"crew"},
     "catalog": GROUND | NOUNS,
     "room": GROUND | NOUNS | {"catalog"},
-    "rooms": GROUND | NOUNS | {"catalog", "room"},
+    "keeping": GROUND | {"room"},
+    "rooms": GROUND | NOUNS | {"catalog", "room", "keeping"},
     "setup": INSIDE | {"clearway"},
     "worker": INSIDE | {"clearway"},
     "surfaces": INSIDE | {"clearway", "setup", "worker"},
@@ -56,7 +58,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 # Packages of other people, and the one place that may know each. A package that is not here may not be imported.
 ONLY_IN: dict[str, tuple[str, ...]] = {
-    "apsw": ("db/sqlite.py", "guard/quiet.py"),  # the fast step asks its one question without the house
+    "apsw": ("db/sqlite.py", "db/copies.py", "db/salvage.py", "guard/quiet.py"),  # the fast step asks its one question without the house
     "psycopg": ("db/postgres.py",),
     "psycopg_pool": ("db/postgres.py",),
     "sqlite3": (),  # a second SQLite library in one process drops the locks of the first

@@ -13,6 +13,8 @@ from clearway.leasing import attempt_lives_until, has_lapsed, path_lives_until
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clearway.db.tx import Tx
 
 SQL = statements(__file__)
@@ -101,15 +103,15 @@ def end_session(tx: Tx, session: Row, why: str, *, keep_attempts: bool = False) 
         tx.beats.forget(session.session)
 
 
-def release(tx: Tx, leases: list[Row], why: str) -> list[str]:
-    """Remove path leases; the freed paths as they were spelled. Told to the log once per session."""
+def release(tx: Tx, leases: list[Row], why: str, **more: Any) -> list[str]:
+    """Remove path leases; the freed paths as they were spelled. Told to the log once per session, as its own."""
     by_session: dict[str, list[Row]] = {}
     for lease in leases:
         tx.change(SQL.remove_path, id=lease.id)
         by_session.setdefault(lease.session, []).append(lease)
     for group in by_session.values():
         facts = [{"path": lease.shown, "checkout": lease.checkout, "fence": lease.fence} for lease in group]
-        tx.tell("paths_released", by=group[0], why=why, paths=facts)
+        tx.tell("paths_released", by=group[0], why=why, paths=facts, **more)
     return [lease.shown for lease in leases]
 
 

@@ -13,6 +13,7 @@ ISSUE_LEASE_SECONDS_MAX = 3_600
 PATH_LEASE_SECONDS = 1_800
 PATH_LEASE_SECONDS_MIN = 1
 PATH_LEASE_SECONDS_MAX = 28_800
+RESERVATION_MS = 24 * 3_600_000  # an issue is kept for one agent this long
 ATTEMPT_UNATTENDED_MS = 4 * 3_600_000  # beats renew an attempt this long after the last act that concerns it
 BEAT_EVERY_MS = 15_000
 REFUSAL_QUIET_MS = 60_000  # equal refusals within this time are told to the log once
@@ -29,6 +30,9 @@ STEPS_MAX = 20
 PURPOSE_CHARS_MAX = 500
 LABEL_CHARS_MAX = 64
 LABELS_PER_ISSUE_MAX = 50
+LABEL_DESCRIPTION_CHARS_MAX = 500
+COMMENT_CHARS_MAX = 50_000
+ISSUE_PATHS_MAX = 20
 KEY_CHARS_MAX = 128
 TOKEN_CHARS_MAX = 512
 AGENT_NAME_CHARS_MAX = 64
@@ -41,12 +45,29 @@ ARTIFACT_TITLE_CHARS_MAX = 300
 # --- paths ------------------------------------------------------------------------------------------------------
 PATH_CHARS_MAX = 4_096
 PATHS_PER_CLAIM_MAX = 64
+RESOURCE_CHARS_MAX = 100
+RESOURCE_SEATS_MAX = 64
+HARD_LINK_LOOKS_MAX = 4_096  # files looked at for one that has several names
+BRANCH_CHARS_MAX = 200
 PATHS_PER_CALL_MAX = 512  # one patch or command may touch this many files; more is refused, not cut
+
+# --- a room's own decisions ----------------------------------------------------------------------------------------
+DECLARED_COMMANDS_CHARS_MAX = 4_000
+PAUSE_SECONDS_MAX = 7 * 86_400
+WAIT_SECONDS = 600
+WAIT_SECONDS_MAX = 86_400
+HISTORY_EVENTS_READ_MAX = 20_000
 
 # --- replies ----------------------------------------------------------------------------------------------------
 LIST_DEFAULT = 20
 LIST_MAX = 100
 CURSOR_CHARS_MAX = 4_096
+CHANGES_DEFAULT = 50
+CHANGES_MAX = 200
+EVENT_TYPES_MAX = 100
+NUMBER_MAX = 2**53 - 1  # of a version or an event: JSON numbers are exact up to here
+HISTORY_BYTES = 32_000  # a page of activity or attempts ends when it has grown to this
+SINCE_CHECKPOINT_BYTES = 1_000
 CONTEXT_BYTES = 8_000
 CONTEXT_BYTES_MIN = 1_000
 CONTEXT_BYTES_MAX = 200_000
@@ -64,6 +85,8 @@ RETRY_WAITED_PART = 8  # a pause is at most this part of what was waited so far
 
 # --- storage ----------------------------------------------------------------------------------------------------
 WAL_PAGES_BEFORE_CHECKPOINT = 1_000
+MAKING_WAIT_MS = 3_000  # for another process that makes the same room: it is quicker than making it twice
+BACKUPS_KEPT = 7  # one a day
 WAL_PAGES_MAX = 2_000  # from here on writers wait while the log is shortened
 REBOOT_GAP_MS_MAX = 7 * 86_400_000  # after a reboot, a wall-clock difference up to this counts as time passed
 SOCKET_PATH_BYTES_MAX = 100

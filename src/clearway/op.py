@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Operation:
     """One thing a caller can ask of a room."""
 
-    __slots__ = ("cli", "core", "durable", "function", "group", "keyed", "name", "writes")
+    __slots__ = ("cli", "core", "durable", "function", "group", "keyed", "name", "tool", "writes")
 
     def __init__(
         self,
@@ -30,6 +30,7 @@ class Operation:
         keyed: str,
         durable: bool,
         cli: str,
+        tool: bool,
     ) -> None:
         self.function = function
         self.name: str = function.__name__
@@ -39,6 +40,7 @@ class Operation:
         self.keyed = keyed
         self.durable = durable
         self.cli = cli
+        self.tool = tool
 
 
 def op(
@@ -49,18 +51,19 @@ def op(
     keyed: str = "",
     durable: bool = True,
     cli: str = "",
+    tool: bool = True,
 ) -> Callable[[Function], Function]:
     """Declare an operation.
 
     writes: it changes the room, or the name of the argument that makes it do so. group: the tool group of the MCP
     profiles. core: it is in the default profile. keyed: it takes an idempotency key, valid for the caller's "agent" or
     only for its "session". durable: the reply promises something to another agent, so the commit reaches the disk
-    first. cli: the words of its subcommand.
+    first. cli: the words of its subcommand. tool: agents are offered it; what only a person may do is not for them.
     """
 
     def declare(function: Function) -> Function:
         function.operation = Operation(  # type: ignore[attr-defined]
-            function, writes=writes, group=group, core=core, keyed=keyed, durable=durable, cli=cli
+            function, writes=writes, group=group, core=core, keyed=keyed, durable=durable, cli=cli, tool=tool
         )
         return function
 

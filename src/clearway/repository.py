@@ -12,14 +12,14 @@ import os
 from clearway import paths, platforms
 from clearway.config import POINTER
 from clearway.errors import Refusal
-from clearway.limits import PATH_CHARS_MAX
+from clearway.limits import BRANCH_CHARS_MAX, HARD_LINK_LOOKS_MAX, PATH_CHARS_MAX
 from clearway.untrusted import quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clearway.clock import Clock
 
-_CHECKOUT_FILE = "clearway-checkout"
+CHECKOUT_FILE = "clearway-checkout"
 _UP_MAX = 128  # folders above a path that are looked at
 
 
@@ -37,10 +37,19 @@ class Repository:
 class Place:
     """A path as a room knows it: the checkout that holds it, its key there, and how it is spelled."""
 
-    __slots__ = ("absolute", "checkout", "key", "repository", "root", "shown", "wide")
+    __slots__ = ("absolute", "checkout", "file", "key", "repository", "root", "seats", "shown", "wide")
 
     def __init__(
-        self, absolute: str, repository: Repository | None, checkout: str, key: str, shown: str, *, wide: bool = False
+        self,
+        absolute: str,
+        repository: Repository | None,
+        checkout: str,
+        key: str,
+        shown: str,
+        *,
+        wide: bool = False,
+        file: tuple[int, int] | None = None,
+        seats: int = 1,
     ) -> None:
         self.absolute = absolute
         self.repository = repository  # None: outside of every repository, held in the machine room
@@ -49,6 +58,8 @@ class Place:
         self.key = key
         self.shown = shown
         self.wide = wide  # the root, a home, or above the repository in which the caller works
+        self.file = file  # (device, inode) of a file that has other names besides this one
+        self.seats = seats  # how many sessions may hold this named resource at once
 
 
 def absolute(raw: str, cwd: str, home: str) -> str:
@@ -79,10 +90,81 @@ def locate(raw: str, cwd: str, home: str, clock: Clock) -> Place:
     repository = holding(path)
     wide = _is_wide(path, cwd, home)
     if repository is None:
-        return Place(path, None, f"host-{platforms.host_name()}", paths.key(path), path, wide=wide)
+        key = _key(path, path if os.path.isdir(path) else os.path.dirname(path))
+        return Place(path, None, f"host-{platforms.host_name()}", key, path, wide=wide, file=_many_named(path))
     shown = os.path.relpath(path, repository.root).replace(os.sep, "/")
-    key = paths.key(shown, folds=platforms.ignores_case(repository.root))
-    return Place(path, repository, checkout_id(repository, clock), key, shown, wide=wide)
+    key = _key(shown, repository.root)
+    return Place(path, repository, checkout_id(repository, clock), key, shown, wide=wide, file=_many_named(path))
+
+
+def named(key: str, seats: int) -> Place:
+    """The place of a named resource: in no checkout and on no disk. It belongs to the room of the caller's folder."""
+    return Place("", None, paths.RESOURCES, key, key, seats=seats)
+
+
+def linked_worktree(folder: str) -> str:
+    """The root of the linked worktree in which a folder is; empty in a main one, and outside of any."""
+    found = holding(os.path.realpath(folder)) if os.path.isabs(folder) else None
+    return found.root if found is not None and found.git != found.common else ""
+
+
+def branch(root: str) -> str:
+    """The branch that a worktree is on, or the beginning of the commit; empty when it cannot be read."""
+    found = _repository(root, os.path.join(root, ".git"))
+    if found is None or not found.git:
+        return ""
+    try:
+        head = _read_line(os.path.join(found.git, "HEAD"))
+    except (OSError, ValueError):
+        return ""
+    return (head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:12])[:BRANCH_CHARS_MAX]
+
+
+def under_another_name(file: tuple[int, int], held: list[str]) -> int | None:
+    """Which of these paths is this very file, or a folder in which it has a name. The look into folders has a bound."""
+    looks = HARD_LINK_LOOKS_MAX
+    for place, path in enumerate(held):
+        try:
+            facts = os.stat(path)
+        except (OSError, ValueError):
+            continue
+        if (facts.st_dev, facts.st_ino) == file:
+            return place
+        if os.path.isdir(path) and facts.st_dev == file[0]:
+            found, looks = _is_below(path, file[1], looks)
+            if found:
+                return place
+    return None
+
+
+def _is_below(folder: str, inode: int, looks: int) -> tuple[bool, int]:
+    """Whether a file has a name in a folder, and how many looks are left."""
+    waiting = [folder]
+    while waiting and looks > 0:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    looks -= 1
+                    if entry.inode() == inode:
+                        return True, looks
+                    if entry.is_dir(follow_symlinks=False) and entry.name != ".git":
+                        waiting.append(entry.path)
+        except OSError:
+            continue  # not ours to look into
+    return False, looks
+
+
+def _key(shown: str, folder: str) -> str:
+    return paths.key(shown, folds=platforms.ignores_case(folder), composes=platforms.MACOS)
+
+
+def _many_named(path: str) -> tuple[int, int] | None:
+    """The identity of a file that has several names (hard links), else None."""
+    try:
+        facts = os.lstat(path)
+    except (OSError, ValueError):
+        return None
+    return (facts.st_dev, facts.st_ino) if facts.st_nlink > 1 and not os.path.isdir(path) else None
 
 
 def _is_wide(path: str, cwd: str, home: str) -> bool:
@@ -115,7 +197,7 @@ def holding(path: str) -> Repository | None:
 
 def checkout_id(repository: Repository, clock: Clock) -> str:
     """The id of this worktree on this host. It is kept with the git directory's identity, so a copy is noticed."""
-    file = os.path.join(repository.git, _CHECKOUT_FILE)
+    file = os.path.join(repository.git, CHECKOUT_FILE)
     try:
         if not repository.git:
             raise FileNotFoundError
@@ -145,11 +227,7 @@ def _new_checkout(file: str, identity: str, clock: Clock, *, replace: bool) -> s
     if replace:
         os.replace(aside, file)
         return _read_line(file).split(" ")[0]
-    try:
-        os.link(aside, file)
-    except FileExistsError:
-        pass
-    finally:
+    if not platforms.put_in_place(aside, file):
         os.unlink(aside)
     return _read_line(file).split(" ")[0]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-from clearway import config, lapse, platforms, wire
+from clearway import config, lapse, platforms, policy, wire
 from clearway.alive import Liveness
 from clearway.beats import Beats
 from clearway.clock import Clock, token_hash, tokens
@@ -40,12 +40,24 @@ class Room:
     """One room, opened by one thread at a time."""
 
     def __init__(
-        self, engine: SqliteEngine | PostgresEngine, *, home: str, clock: Clock, liveness: Liveness, beats: Beats | None
+        self,
+        engine: SqliteEngine | PostgresEngine,
+        project: str,
+        *,
+        home: str,
+        clock: Clock,
+        liveness: Liveness,
+        beats: Beats,
     ) -> None:
         self.engine = engine
+        self.project = project
         self.clock = clock
         self.liveness = liveness
-        self.beats = beats
+        # On a server signs of life are rows, which every machine sees; here they only say which rooms a session is in.
+        self.beats = beats if engine.name == "sqlite" else None
+        self._files = beats
+        self.outside = policy.NOTHING_OUTSIDE  # the environment's and the user's settings: rooms.py knows them
+        self._full = False
         self._home = home
         self._tokens: Callable[[str, int], str] | None = None
         self._noted: dict[str, int] = {}
@@ -123,9 +135,10 @@ class Room:
         return answer
 
     def _begin(self, caller: Caller, *, writes: bool, durable: bool = True, wait_ms: int | None = None) -> Tx:
+        durable = durable or self._full
         session = self.engine.begin(writes=writes, durable=durable, wait_ms=wait_ms)
         try:
-            return Tx(
+            tx = Tx(
                 session,
                 session.rows(SQL.opening, {"session": caller.key})[0],
                 clock=self.clock,
@@ -134,18 +147,29 @@ class Room:
                 caller=caller,
                 token=self._token,
                 writes=writes,
+                outside=self.outside,
             )
+            self._full = policy.value(tx, "durability") == "full"
         except BaseException:
             session.rollback()
             raise
+        if writes and self._full and not durable:  # what a commit waits for cannot be changed once it has begun
+            session.rollback()
+            return self._begin(caller, writes=True, wait_ms=wait_ms)
+        return tx
 
     def _beat(self, caller: Caller, tx: Tx) -> None:
         """Any question of a session is a sign of its life."""
-        if caller.named or tx.farewell:
+        if caller.named:
             return
-        if self.beats is not None:
-            self.beats.note(caller.key, tx.now, tx.wall)
-        elif tx.now - self._noted.get(caller.key, 0) >= BEAT_EVERY_MS:
+        if tx.farewell:
+            self._files.forget(caller.key)
+            return
+        self._files.note(caller.key, tx.now, tx.wall)
+        if self.beats is not None or tx.writes:
+            return  # a write has noted the session in its row already
+        last = max(self._noted.get(caller.key, 0), tx.opening.beat_at or 0)
+        if not 0 <= tx.now - last < BEAT_EVERY_MS:
             self._noted[caller.key] = tx.now
             try:
                 self.run(lambda _: None, caller=caller, durable=False, wait_ms=0)
@@ -167,26 +191,26 @@ def open_room(
     liveness: Liveness | None = None,
     upgrade: bool = True,
     lock_wait_ms: int = COMMAND_LOCK_WAIT_MS,
+    make: bool = True,
 ) -> Room:
     """Open the room of a project, made if it is not there yet.
 
-    address: the DSN of a PostgreSQL server, or None for the file in `home`. upgrade: an older schema may be brought
-    forward (a backup is written first). lock_wait_ms: how long a write waits for another writer.
+    address: the DSN of a PostgreSQL server, or None for the one this machine knows, else the file in `home`. upgrade:
+    an older schema may be brought forward (a backup is written first). lock_wait_ms: how long a write waits for another
+    writer. make: False to refuse PROJECT_NOT_FOUND where there is no room yet.
     """
     folder = os.path.join(home, "rooms", project)
-    address = address or _address(folder)
-    beats: Beats | None = None
+    address = address or known_address(folder)
     engine: SqliteEngine | PostgresEngine
     if address is None:
         from clearway.db.sqlite import SqliteEngine
 
         engine = SqliteEngine(os.path.join(folder, "room.db"), clock, lock_wait_ms=lock_wait_ms)
-        beats = Beats(os.path.join(beat_folder(home), project))
     else:
         from clearway.db.postgres import PostgresEngine
 
         engine = PostgresEngine(address, f"clearway_{project.lower()}", clock, lock_wait_ms=lock_wait_ms)
-    return _opened(engine, project, home=home, clock=clock, liveness=liveness, beats=beats, upgrade=upgrade)
+    return _opened(engine, project, home=home, clock=clock, liveness=liveness, upgrade=upgrade, make=make)
 
 
 def open_machine_room(
@@ -201,8 +225,24 @@ def open_machine_room(
     from clearway.db.sqlite import SqliteEngine
 
     engine = SqliteEngine(os.path.join(home, "machine.db"), clock, lock_wait_ms=lock_wait_ms)
-    beats = Beats(os.path.join(beat_folder(home), MACHINE))
-    return _opened(engine, MACHINE, home=home, clock=clock, liveness=liveness, beats=beats, upgrade=upgrade)
+    return _opened(engine, MACHINE, home=home, clock=clock, liveness=liveness, upgrade=upgrade)
+
+
+def open_room_file(
+    file: str,
+    project: str | None,
+    *,
+    home: str,
+    clock: Clock,
+    liveness: Liveness | None = None,
+    upgrade: bool = True,
+    lock_wait_ms: int = COMMAND_LOCK_WAIT_MS,
+) -> Room:
+    """Open the room in a file that somebody names, never made. project: whose it has to be, None for anybody's."""
+    from clearway.db.sqlite import SqliteEngine
+
+    engine = SqliteEngine(file, clock, lock_wait_ms=lock_wait_ms)
+    return _opened(engine, project, home=home, clock=clock, liveness=liveness, upgrade=upgrade, make=False)
 
 
 MACHINE = "machine"
@@ -213,18 +253,41 @@ def beat_folder(home: str) -> str:
     return os.path.join(home, "run", "beat")
 
 
+def known_address(folder: str) -> str | None:
+    """The address of a project's server, if this machine knows one. folder: where it keeps what belongs to it."""
+    try:
+        with open(os.path.join(folder, "address"), encoding="utf-8") as file:
+            return file.read().strip() or None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise Refusal("STORAGE_FAILURE", f"The address in {folder} cannot be read; nothing was changed.") from error
+
+
 def _opened(
     engine: SqliteEngine | PostgresEngine,
-    project: str,
+    project: str | None,
     *,
     home: str,
     clock: Clock,
     liveness: Liveness | None,
-    beats: Beats | None,
     upgrade: bool,
+    make: bool = True,
 ) -> Room:
     platforms.keep_private(home)  # state is its owner's alone
-    seed = {
+    try:
+        engine.migrate(beginning(project, clock) if make and project else None, upgrade=upgrade)
+        found = _check_identity(engine, project, clock)
+    except BaseException:
+        engine.close()
+        raise
+    beats = Beats(os.path.join(beat_folder(home), found))
+    return Room(engine, found, home=home, clock=clock, liveness=liveness or Liveness(), beats=beats)
+
+
+def beginning(project: str, clock: Clock) -> dict[str, Any]:
+    """The first row of a new room."""
+    return {
         "project_id": project,
         "wall": clock.wall(),
         "test_clock": int(type(clock) is not Clock),
@@ -232,36 +295,26 @@ def _opened(
         "monotonic": clock.monotonic(),
         "room": clock.monotonic() if type(clock) is not Clock else clock.wall(),
     }
-    engine.migrate(seed, upgrade=upgrade)
-    room = Room(engine, home=home, clock=clock, liveness=liveness or Liveness(), beats=beats)
-    _check_identity(room, project)
-    return room
 
 
-def _check_identity(room: Room, project: str) -> None:
-    session = room.engine.begin(writes=False)
+def _check_identity(engine: SqliteEngine | PostgresEngine, project: str | None, clock: Clock) -> str:
+    """Whose room it is, which must be that project's."""
+    session = engine.begin(writes=False)
     try:
         here = next(iter(session.rows(SQL.identity, {})), None)
     finally:
         session.rollback()
-    if here is None or here.project_id != project:
+    if here is None or (project is not None and here.project_id != project):
         raise Refusal(
             "PROJECT_DATABASE_MISMATCH",
-            f"The room at {room.engine.path} belongs to another project; restore the right file or remove it.",
+            f"The room at {engine.path} belongs to another project; restore the right file or remove it.",
         )
-    if here.test_clock != int(type(room.clock) is not Clock):
+    if here.test_clock != int(type(clock) is not Clock):
         raise Refusal(
             "STORAGE_CONFIGURATION",
             "A room keeps the kind of clock it was made with; CLEARWAY_TEST_CLOCK is for tests.",
         )
-
-
-def _address(folder: str) -> str | None:
-    try:
-        with open(os.path.join(folder, "address"), encoding="utf-8") as file:
-            return file.read().strip() or None
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    return here.project_id
 
 
 def _adoption(values: dict[str, Any]) -> Callable[[Tx], None]:

@@ -2,8 +2,9 @@
 -- something is due at the earliest.
 -- name: opening
 SELECT r.project_id, r.anchor_boot, r.anchor_monotonic, r.anchor_wall, r.anchor_room, r.last_event, r.last_issue,
-  r.last_fence, c.now AS server_now,
-  s.id AS session, s.boot, s.pid, s.started, s.beat_at, s.ended_at,
+  r.last_fence, r.paused_at, r.paused_until, c.now AS server_now,
+  s.id AS session, s.boot, s.pid, s.started, s.beat_at, s.ended_at, s.bound,
+  (SELECT json_group_array(name || '=' || value) FROM setting) AS settings,
   (SELECT min(expires_at) FROM path_lease) AS path_at,
   (SELECT min(expires_at) FROM attempt WHERE status = 'active') AS attempt_at,
   EXISTS (SELECT 1 FROM session WHERE ended_at IS NULL AND pid IS NOT NULL) AS processes

@@ -6,6 +6,7 @@ never deleted; a client that comes back under the same id opens it again.
 
 from __future__ import annotations
 
+from clearway import repository
 from clearway.config import Caller
 from clearway.db import Row, statements
 from clearway.lapse import dead_sessions, end_session, gone
@@ -61,7 +62,7 @@ def arrive(tx: Tx) -> None:
     passes first, so that a caller cannot carry what it has let lapse."""
     known = tx.opening
     if known.session is None:
-        tx.change(SQL.open, **_facts(tx, tx.caller))
+        tx.change(SQL.open, bound=_bound(tx.caller), **_facts(tx, tx.caller))
     elif known.ended_at is not None:
         reopen(tx)
     elif _other_process(known, tx.caller):
@@ -70,7 +71,7 @@ def arrive(tx: Tx) -> None:
 
 def reopen(tx: Tx) -> None:
     """A session that ended begins anew."""
-    tx.change(SQL.reopen, **_facts(tx, tx.caller))
+    tx.change(SQL.reopen, bound=_bound(tx.caller), **_facts(tx, tx.caller))
 
 
 def beat(tx: Tx) -> None:
@@ -141,6 +142,11 @@ def _other_process(known: Row, caller: Caller) -> bool:
         process.pid,
         process.started,
     )
+
+
+def _bound(caller: Caller) -> str | None:
+    """The linked worktree in which a client works: what it writes elsewhere is refused (worktrees.py)."""
+    return None if caller.named else repository.linked_worktree(caller.cwd) or None
 
 
 def _facts(tx: Tx, caller: Caller) -> dict[str, Any]:

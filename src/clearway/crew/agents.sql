@@ -1,11 +1,11 @@
 -- name: open
-INSERT INTO session (id, agent, client, named, host, boot, pidns, pid, started, cwd, in_turn, opened_at, started_at,
-  beat_at)
-VALUES (:id, :agent, :client, :named, :host, :boot, :pidns, :pid, :started, :cwd, 0, :now, :now, :now)
+INSERT INTO session (id, agent, client, named, host, boot, pidns, pid, started, cwd, bound, in_turn, opened_at,
+  started_at, beat_at)
+VALUES (:id, :agent, :client, :named, :host, :boot, :pidns, :pid, :started, :cwd, :bound, 0, :now, :now, :now)
 
 -- name: reopen
 UPDATE session SET agent = :agent, client = :client, named = :named, host = :host, boot = :boot, pidns = :pidns,
-  pid = :pid, started = :started, cwd = :cwd, in_turn = 0, started_at = :now, beat_at = :now, ended_at = NULL,
+  pid = :pid, started = :started, cwd = :cwd, bound = :bound, in_turn = 0, started_at = :now, beat_at = :now, ended_at = NULL,
   ended_why = NULL
 WHERE id = :id
 

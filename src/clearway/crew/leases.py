@@ -1,21 +1,27 @@
-"""Leases on paths: claim, release, owner, and what the guard asks on every edit.
+"""Leases on paths and named resources: claim, release, owner, and what the guard asks on every edit.
 
 A claim is all or nothing. A lease on a directory covers what is below, and overlap is looked for both ways. Runs share
-a path, an edit stands alone. What a named holder has is open to every session of that name; two sessions of one client
-exclude each other. Places arrive resolved: nothing here touches the disk.
+a path, an edit stands alone; a counted resource has several seats. What a named holder has is open to every session of
+that name. Two sessions of one client exclude each other, and with `subagents = exclude` so do the threads of a session,
+to all of which the main thread's leases stay open. Places arrive resolved: only a file with several names is looked for
+on the disk here, because which names it has is true only now.
 """
 
 from __future__ import annotations
 
-from clearway import clock, lapse, paths, wire
+import os
+
+from clearway import clock, lapse, paths, policy, repository, wire
+from clearway.crew import worktrees
 from clearway.db import Row, statements
 from clearway.errors import Refusal
-from clearway.limits import PATH_LEASE_SECONDS, REFUSAL_BYTES_MAX
+from clearway.limits import HARD_LINK_LOOKS_MAX, REFUSAL_BYTES_MAX, RESOURCE_SEATS_MAX
 from clearway.op import op
 from clearway.untrusted import ending, folded, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from typing import Any
 
     from clearway.arguments import Force, PathMode, PathSeconds, Placed, PlacedPaths, Purpose
@@ -24,6 +30,9 @@ if TYPE_CHECKING:
 
 SQL = statements(__file__)
 CONFLICTS_SHOWN = 10
+RUNNING = "running"
+_CONFLICTS_READ = RESOURCE_SEATS_MAX + 1
+_LEASE_SECONDS = "lease.path_seconds"
 _WAY_OUT = " Take other work (clearway next) or try again later."
 
 
@@ -33,12 +42,12 @@ def claim_paths(
     paths: PlacedPaths,
     mode: PathMode = "edit",
     purpose: Purpose = "",
-    ttl_seconds: PathSeconds = PATH_LEASE_SECONDS,
+    ttl_seconds: PathSeconds | None = None,
     force: Force = False,
 ) -> dict[str, Any]:
     """Take a lease on files or directories before changing them; all or nothing.
 
-    A file you edit is claimed by itself; claim what you will need next.
+    A file you edit is claimed by itself; claim what you will need next, or a named resource such as @port:3000.
 
     mode: edit excludes everybody else, run only edits.
     force: allow a home or a folder above the repository.
@@ -50,23 +59,32 @@ def claim_paths(
             f"{folded(wide.shown, 120)} takes in more than a repository; claim what you will change, or pass force.",
             path=wide.shown,
         )
-    granted = take(tx, paths, mode=mode, purpose=purpose, lease_ms=ttl_seconds * 1_000, auto=False)
+    lease_ms = (ttl_seconds or policy.seconds(tx, _LEASE_SECONDS)) * 1_000
+    granted = take(tx, paths, mode=mode, purpose=purpose, lease_ms=lease_ms, auto=False)
+    also = worktrees.elsewhere(tx, paths)
+    worktrees.told(tx, also)
     return {
         "granted": [
             {"path": lease["path"], "fence": lease["fence"], "expires_at": tx.iso(lease["expires_at"])}
             for lease in granted
-        ]
+        ],
+        **({"elsewhere": [worktrees.shown(tx, lease) for lease in also]} if also else {}),
     }
 
 
 @op(writes=True, group="crew", core=True, cli="release")
-def release_paths(tx: Tx, paths: PlacedPaths | None = None) -> dict[str, Any]:
-    """Give back paths you hold; all of them when none is named."""
+def release_paths(tx: Tx, paths: PlacedPaths | None = None, force: Force = False) -> dict[str, Any]:
+    """Give back paths you hold; all of them when none is named.
+
+    force: take them from whoever holds them. For the human only.
+    """
+    if force:
+        return {"released": _taken_away(tx, paths)}
     if paths is None:
-        return {"released": lapse.release(tx, tx.all(SQL.mine, session=tx.caller.key), "release")}
-    freed: list[Row] = []
+        return {"released": lapse.release(tx, tx.all(SQL.mine, **_me(tx)), "release")}
+    freed: dict[str, Row] = {}
     for place in paths:
-        found = tx.all(SQL.mine_within, session=tx.caller.key, checkout=place.checkout, **_span(place.key))
+        found = tx.all(SQL.mine_within, checkout=place.checkout, **_span(place.key), **_me(tx))
         foreign = [] if found else conflicting(tx, place, "edit")
         if foreign:
             holder = foreign[0]
@@ -76,8 +94,8 @@ def release_paths(tx: Tx, paths: PlacedPaths | None = None) -> dict[str, Any]:
                 path=place.shown,
                 agent=holder.agent,
             )
-        freed += [lease for lease in found if lease.id not in {known.id for known in freed}]
-    return {"released": lapse.release(tx, freed, "release")}
+        freed |= {lease.id: lease for lease in found}
+    return {"released": lapse.release(tx, [*freed.values()], "release")}
 
 
 @op(group="crew", cli="owner")
@@ -91,37 +109,60 @@ def path_owner(tx: Tx, path: Placed) -> dict[str, Any]:
 
 def take(tx: Tx, places: list[Place], *, mode: str, purpose: str, lease_ms: int, auto: bool) -> list[dict[str, Any]]:
     """Lease every place or none. Refuses PATH_HELD naming every foreign lease in the way."""
+    check_free(tx, places, mode)
+    wanted = places
+    if auto:  # nobody comes to hold the whole disk by touching something
+        wanted = [place for place in places if not place.wide and not covering(tx, place, mode)]
+    return _grant_all(tx, wanted, mode=mode, purpose=purpose, lease_ms=lease_ms, auto=auto)
+
+
+def take_run(tx: Tx, places: list[Place], call: str) -> list[dict[str, Any]]:
+    """Hold what a call starts while it runs: others may run it too, nobody else may edit it. Refuses PATH_HELD.
+
+    call: the client's name for that very call, with which `release_run` gives it back.
+    """
+    assert call
+    check_free(tx, places, "run")
+    lease_ms = policy.seconds(tx, _LEASE_SECONDS) * 1_000
+    return _grant_all(tx, places, mode="run", purpose=RUNNING, lease_ms=lease_ms, auto=True, call=call)
+
+
+def release_run(tx: Tx, call: str) -> list[str]:
+    """The call has ended: what it held for its run is free."""
+    return lapse.release(tx, tx.all(SQL.of_call, session=tx.caller.key, call=call), "run_ended")
+
+
+def check_free(tx: Tx, places: list[Place], mode: str) -> None:
+    """Refuse PATH_OTHER_CHECKOUT or PATH_HELD if the caller may not lease one of these places."""
+    if mode == "edit":
+        worktrees.check_bound(tx, places)
     in_the_way = [(place, lease) for place in places for lease in conflicting(tx, place, mode)]
     if in_the_way:
         raise held(tx, in_the_way)
-    attempt = tx.one(SQL.current_attempt, session=tx.caller.key)
-    granted: list[dict[str, Any]] = []
-    for place in places:
-        if auto and (place.wide or covering(tx, place, mode)):
-            continue  # nobody comes to hold the whole disk by touching something
-        granted.append(
-            _grant(tx, place, mode, purpose, lease_ms, auto=auto, attempt=None if attempt is None else attempt.id)
-        )
-    if granted:
-        facts = [{name: lease[name] for name in ("path", "checkout", "fence")} for lease in granted]
-        tx.tell("paths_claimed", mode=mode, auto=auto, purpose=purpose, paths=facts)
-    return granted
+    if mode == "edit" and policy.value(tx, "overlap") == "refuse":
+        also = [(place, lease) for place in places for lease in worktrees.elsewhere(tx, [place])]
+        if also:
+            raise held(tx, also)
 
 
 def conflicting(tx: Tx, place: Place, mode: str) -> list[Row]:
     """Live leases of others that a lease of `mode` on this place would meet, the widest first."""
-    return tx.all(
+    who = _me(tx)
+    found = tx.all(
         SQL.conflicting,
         checkout=place.checkout,
         above=wire.dumps(paths.above(place.key)),
         below_from=paths.below(place.key)[0],
         below_to=paths.below(place.key)[1],
-        session=tx.caller.key,
-        agent=tx.caller.agent,
         named=int(tx.caller.named),
         mode=mode,
         gone=lapse.gone(tx)[0],
+        limit=_CONFLICTS_READ,
+        **who,
     )
+    if place.checkout == paths.RESOURCES and len(found) < min([place.seats, *(lease.seats for lease in found)]):
+        return []  # there is a seat left, by everybody's count
+    return found or ([] if place.file is None else _other_names(tx, place.file, mode))
 
 
 def covering(tx: Tx, place: Place, mode: str = "run") -> list[Row]:
@@ -130,10 +171,9 @@ def covering(tx: Tx, place: Place, mode: str = "run") -> list[Row]:
         SQL.covering,
         checkout=place.checkout,
         above=wire.dumps(paths.above(place.key)),
-        session=tx.caller.key,
-        agent=tx.caller.agent,
         mode=mode,
         gone=lapse.gone(tx)[0],
+        **_me(tx),
     )
 
 
@@ -145,6 +185,7 @@ def held(tx: Tx, in_the_way: list[tuple[Place, Row]]) -> Refusal:
     place, lease = in_the_way[0]
     purpose = f" for {quoted(lease.purpose, 32)}" if lease.purpose else ""
     running = " (running)" if lease.mode == "run" else ""
+    running += " in another worktree" if "branch" in lease else ""
     more = len({other.shown for other, _ in in_the_way}) - 1
     said = f"held by {lease.agent}{running}{purpose} until {clock.local_time(tx.at(lease.expires_at))}."
     others = f" and {more} more" if more else ""
@@ -157,37 +198,103 @@ def held(tx: Tx, in_the_way: list[tuple[Place, Row]]) -> Refusal:
     )
 
 
-def end_turn(tx: Tx, thread: str) -> list[str]:
-    """What a thread took by editing goes at the end of its turn; what was claimed explicitly stays."""
-    return lapse.release(tx, tx.all(SQL.auto_of_thread, session=tx.caller.key, thread=thread), "turn_ended")
+def end_turn(tx: Tx, thread: str, background: Collection[str] = ()) -> list[str]:
+    """What a thread took by editing and running goes at the end of its turn; what was claimed explicitly stays.
+
+    background: the calls of that thread which still run.
+    """
+    mine = tx.all(SQL.auto_of_thread, session=tx.caller.key, thread=thread)
+    return lapse.release(tx, [lease for lease in mine if lease.call not in background or not lease.call], "turn_ended")
 
 
-def _grant(
-    tx: Tx, place: Place, mode: str, purpose: str, lease_ms: int, *, auto: bool, attempt: str | None
-) -> dict[str, Any]:
-    fence = tx.new_fence()
-    expires_at = tx.now + lease_ms
-    tx.change(SQL.see_checkout, id=place.checkout, host=tx.caller.host, root=place.root, now=tx.now)
-    tx.change(
-        SQL.grant,
-        id=tx.new_id(),
-        checkout=place.checkout,
-        path=place.key,
-        shown=place.shown,
-        mode=mode,
-        session=tx.caller.key,
-        agent=tx.caller.agent,
+def _taken_away(tx: Tx, places: list[Place] | None) -> list[str]:
+    """Everything that is held at, above or below these places, by anybody. The log says who took it, and from whom."""
+    policy.only_the_human(tx, "takes paths away from others")
+    if places is None:
+        raise Refusal("INVALID_ARGUMENT", "release_paths: name the paths that are to be taken from their holders.")
+    found = {
+        lease.id: lease
+        for place in places
+        for lease in tx.all(
+            SQL.at, checkout=place.checkout, above=wire.dumps(paths.above(place.key)), **_span(place.key)
+        )
+    }
+    return lapse.release(tx, [*found.values()], "forced", forced_by=tx.caller.agent)
+
+
+def _other_names(tx: Tx, file: tuple[int, int], mode: str) -> list[Row]:
+    """Live leases of others that hold this very file under another name (a hard link), on this machine."""
+    held_here = tx.all(
+        SQL.of_others,
+        host=tx.caller.host,
         named=int(tx.caller.named),
-        thread=tx.caller.thread,
-        auto=int(auto),
-        attempt=attempt,
-        purpose=purpose,
-        fence=fence,
-        lease_ms=lease_ms,
-        now=tx.now,
-        expires_at=expires_at,
+        mode=mode,
+        gone=lapse.gone(tx)[0],
+        limit=HARD_LINK_LOOKS_MAX,
+        **_me(tx),
     )
-    return {"path": place.shown, "checkout": place.checkout, "fence": fence, "expires_at": expires_at}
+    at = repository.under_another_name(file, [os.path.join(lease.root, lease.shown) for lease in held_here])
+    return [] if at is None else [held_here[at]]
+
+
+def _grant_all(
+    tx: Tx, places: list[Place], *, mode: str, purpose: str, lease_ms: int, auto: bool, call: str = ""
+) -> list[dict[str, Any]]:
+    if not places:
+        return []
+    attempt = tx.one(SQL.current_attempt, session=tx.caller.key)
+    for checkout, place in {place.checkout: place for place in places}.items():
+        branch = "" if place.repository is None else repository.branch(place.root)
+        root = "" if checkout == paths.RESOURCES else place.root
+        tx.change(SQL.see_checkout, id=checkout, host=tx.caller.host, root=root, branch=branch, now=tx.now)
+    facts: dict[str, Any] = {
+        "mode": mode,
+        "session": tx.caller.key,
+        "thread": tx.caller.thread,
+        "apart": _me(tx)["apart"],
+        "auto": int(auto),
+        "attempt": None if attempt is None else attempt.id,
+        "purpose": purpose,
+        "lease_ms": lease_ms,
+        "expires_at": tx.now + lease_ms,
+    }
+    granted = [_grant(tx, place, facts, call) for place in places]
+    told = [{name: lease[name] for name in ("path", "checkout", "fence")} for lease in granted]
+    tx.tell("paths_claimed", mode=mode, auto=auto, purpose=purpose, paths=told)
+    return granted
+
+
+def _grant(tx: Tx, place: Place, facts: dict[str, Any], call: str) -> dict[str, Any]:
+    """Renew what the caller has here, else lease it anew."""
+    fence = tx.new_fence()
+    if call or not tx.change(
+        SQL.renew, checkout=place.checkout, path=place.key, fence=fence, seats=place.seats, **facts
+    ):
+        tx.change(
+            SQL.grant,
+            id=tx.new_id(),
+            checkout=place.checkout,
+            path=place.key,
+            shown=place.shown,
+            agent=tx.caller.agent,
+            named=int(tx.caller.named),
+            call=call,
+            seats=place.seats,
+            fence=fence,
+            now=tx.now,
+            **facts,
+        )
+    return {"path": place.shown, "checkout": place.checkout, "fence": fence, "expires_at": facts["expires_at"]}
+
+
+def _me(tx: Tx) -> dict[str, Any]:
+    """Who the caller is to a lease. apart: whether the threads of one session are others to each other."""
+    return {
+        "session": tx.caller.key,
+        "agent": tx.caller.agent,
+        "thread": tx.caller.thread,
+        "apart": int(policy.value(tx, "subagents") == "exclude"),
+    }
 
 
 def _conflict(tx: Tx, lease: Row, *, with_path: bool = True) -> dict[str, Any]:

@@ -41,7 +41,9 @@ class Tx:
         "liveness",
         "now",
         "opening",
+        "outside",
         "project_id",
+        "settings",
         "token",
         "wall",
         "writes",
@@ -58,6 +60,7 @@ class Tx:
         caller: Caller,
         token: Callable[[str, int], str],
         writes: bool,
+        outside: Any = None,
     ) -> None:
         self._session = session
         self.opening = opening  # what the room said first: its state, the caller's session, when something is due
@@ -67,6 +70,8 @@ class Tx:
         self.beats = beats
         self.caller = caller
         self.writes = writes
+        self.outside = outside  # settings that do not come from the room, and those the room keeps; see policy.value
+        self.settings: dict[str, str] | None = None
         self.changed = False
         self.farewell = False  # the caller's session ends here: this question is not a sign of life
         self.gone: tuple[str, str] | None = None  # ids of lapsed path leases and attempts, joined; see lapse.gone

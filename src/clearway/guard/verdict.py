@@ -1,13 +1,15 @@
 """The one decision of the guard: may this session touch these places?
 
 Held by another: refused, from a read. Covered by a lease of one's own: allowed, and nothing is written. Free: claimed
-for the session that edits, all of it or nothing. Time, death and the log are the door's business.
+for the session that edits, all of it or nothing. While the human has switched the guard off, everything is allowed and
+nothing is claimed. Time, death and the log are the door's business.
 """
 
 from __future__ import annotations
 
-from clearway.crew import leases
-from clearway.limits import PATH_LEASE_SECONDS
+from clearway import policy
+from clearway.crew import leases, worktrees
+from clearway.errors import Refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,14 +20,40 @@ PURPOSE = "editing"
 
 
 def look(tx: Tx, places: list[Place]) -> list[Place]:
-    """A read: the places that are free and would have to be claimed. Refuses PATH_HELD."""
-    in_the_way = [(place, lease) for place in places for lease in leases.conflicting(tx, place, "edit")]
-    if in_the_way:
-        raise leases.held(tx, in_the_way)
+    """A read: the places that are free and would have to be claimed. Refuses PATH_HELD and PATH_OTHER_CHECKOUT."""
+    if policy.is_paused(tx):
+        return []
+    leases.check_free(tx, places, "edit")
     return [place for place in places if not leases.covering(tx, place, "edit")]
 
 
 def claim(tx: Tx, places: list[Place]) -> list[int]:
-    """Lease the free ones for the calling session, all or nothing; their fences, should the call be refused elsewhere."""
-    granted = leases.take(tx, places, mode="edit", purpose=PURPOSE, lease_ms=PATH_LEASE_SECONDS * 1_000, auto=True)
+    """Lease the free ones for the calling session, all or nothing; their fences, should another room refuse."""
+    if policy.is_paused(tx):
+        return []
+    lease_ms = policy.seconds(tx, "lease.path_seconds") * 1_000
+    granted = leases.take(tx, places, mode="edit", purpose=PURPOSE, lease_ms=lease_ms, auto=True)
     return [lease["fence"] for lease in granted]
+
+
+def run(tx: Tx, places: list[Place], call: str) -> list[int]:
+    """Hold what this call starts for as long as it runs; the fences. Refuses PATH_HELD while another edits it."""
+    if policy.is_paused(tx):
+        return []
+    return [lease["fence"] for lease in leases.take_run(tx, places, call)]
+
+
+def notices(tx: Tx, places: list[Place]) -> list[str]:
+    """What the session has to know of places that it was just given: one line each, each told once."""
+    return worktrees.notices(tx, places)
+
+
+def waived(tx: Tx, places: list[Place]) -> str:
+    """A read: the one line that says what the guard, if it were not switched off, would have refused here."""
+    if not policy.is_paused(tx):
+        return ""
+    try:
+        leases.check_free(tx, places, "edit")
+    except Refusal as refusal:
+        return f"clearway: the guard is switched off, this passes: {refusal.message}"
+    return ""

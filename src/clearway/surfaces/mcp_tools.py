@@ -94,7 +94,7 @@ def _chosen(profile: str) -> list[Operation]:
     return [
         operation
         for operation in catalog.OPERATIONS.values()
-        if "full" in words or operation.group in words or ("core" in words and operation.core)
+        if operation.tool and ("full" in words or operation.group in words or ("core" in words and operation.core))
     ]
 
 

@@ -1,17 +1,21 @@
 -- The second lock on the door: the database itself refuses what the rules already forbid.
 
 CREATE FUNCTION path_lease_overlap() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  others BIGINT;
+  seats_there BIGINT;
 BEGIN
-  IF EXISTS (
-    SELECT 1 FROM path_lease l
-    WHERE l.checkout = NEW.checkout
-      AND l.session <> NEW.session
-      AND NOT (l.agent = NEW.agent AND (l.named = 1 OR NEW.named = 1))
-      AND NOT (l.mode = 'run' AND NEW.mode = 'run')
-      AND (l.path = NEW.path OR l.path = '.' OR NEW.path = '.'
+  SELECT count(*), least(NEW.seats, min(l.seats)) INTO others, seats_there
+  FROM path_lease l
+  WHERE l.checkout = NEW.checkout
+    AND ((l.session <> NEW.session AND NOT (l.agent = NEW.agent AND (l.named = 1 OR NEW.named = 1)))
+      OR (l.session = NEW.session AND l.apart = 1 AND NEW.apart = 1 AND l.thread <> '' AND l.thread <> NEW.thread))
+    AND NOT (l.mode = 'run' AND NEW.mode = 'run')
+    AND CASE WHEN NEW.checkout = '@' THEN l.path = NEW.path
+      ELSE l.path = NEW.path OR l.path = '.' OR NEW.path = '.'
         OR (l.path >= NEW.path || '/' AND l.path < NEW.path || '0')
-        OR substr(NEW.path, 1, length(l.path) + 1) = l.path || '/')
-  ) THEN
+        OR substr(NEW.path, 1, length(l.path) + 1) = l.path || '/' END;
+  IF others > 0 AND (NEW.checkout <> '@' OR others >= seats_there) THEN
     RAISE EXCEPTION USING ERRCODE = 'integrity_constraint_violation', MESSAGE = 'path_held', CONSTRAINT = 'path_held';
   END IF;
   RETURN NEW;

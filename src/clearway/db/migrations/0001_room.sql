@@ -14,7 +14,16 @@ CREATE TABLE room (
   anchor_room INTEGER NOT NULL,
   last_event INTEGER NOT NULL,
   last_issue INTEGER NOT NULL,
-  last_fence INTEGER NOT NULL
+  last_fence INTEGER NOT NULL,
+  paused_at INTEGER,
+  paused_until INTEGER,
+  CHECK (paused_at IS NOT NULL OR paused_until IS NULL)
+) STRICT;
+
+-- What the people of this room have decided (policy.py). Only what differs from the default of the house.
+CREATE TABLE setting (
+  name TEXT PRIMARY KEY,
+  value TEXT NOT NULL
 ) STRICT;
 
 -- Every schema change that was applied, with the checksum of its text.
@@ -35,6 +44,7 @@ CREATE TABLE repository (
 ) STRICT;
 
 -- One running client, or a named holder (named = 1: no client, term only), or the human. Retired, never deleted.
+-- `bound` is the root of the linked worktree in which it began, if it did in one (crew/worktrees.py).
 CREATE TABLE session (
   id TEXT PRIMARY KEY,
   agent TEXT NOT NULL,
@@ -46,6 +56,7 @@ CREATE TABLE session (
   pid INTEGER,
   started TEXT,
   cwd TEXT,
+  bound TEXT,
   doing TEXT,
   in_turn INTEGER NOT NULL CHECK (in_turn IN (0, 1)),
   opened_at INTEGER NOT NULL,
@@ -58,16 +69,20 @@ CREATE TABLE session (
 CREATE INDEX session_live ON session (beat_at) WHERE ended_at IS NULL;
 CREATE INDEX session_process ON session (pid) WHERE ended_at IS NULL AND pid IS NOT NULL;
 
--- One worktree on one host.
+-- One worktree on one host, and the branch it was on when something was last claimed in it. `@` stands for no worktree:
+-- in it are the named resources.
 CREATE TABLE checkout (
   id TEXT PRIMARY KEY,
   host TEXT NOT NULL,
   root TEXT NOT NULL,
+  branch TEXT NOT NULL,
   seen_at INTEGER NOT NULL
 ) STRICT;
 
 -- Possession of a path in one checkout. A row lives as long as the lease: time, death, release and forced release
 -- remove it. `path` is the canonical key, `shown` its spelling; an attempt's end takes the leases that carry its id.
+-- `apart`: it belongs to one thread of its session and not to all of them. `call`: the run of a program that it lasts
+-- for, else empty. `seats`: how many sessions may hold this resource at once.
 CREATE TABLE path_lease (
   id TEXT PRIMARY KEY,
   checkout TEXT NOT NULL REFERENCES checkout (id),
@@ -78,18 +93,30 @@ CREATE TABLE path_lease (
   agent TEXT NOT NULL,
   named INTEGER NOT NULL CHECK (named IN (0, 1)),
   thread TEXT NOT NULL,
+  apart INTEGER NOT NULL CHECK (apart IN (0, 1)),
   auto INTEGER NOT NULL CHECK (auto IN (0, 1)),
+  call TEXT NOT NULL,
+  seats INTEGER NOT NULL CHECK (seats > 0),
   attempt TEXT,
   purpose TEXT NOT NULL,
   fence INTEGER NOT NULL UNIQUE,
   lease_ms INTEGER NOT NULL CHECK (lease_ms > 0),
   claimed_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL,
-  UNIQUE (checkout, path, session, mode)
+  UNIQUE (checkout, path, session, thread, mode, call)
 ) STRICT;
+CREATE INDEX path_lease_path ON path_lease (path);
 CREATE INDEX path_lease_session ON path_lease (session);
 CREATE INDEX path_lease_attempt ON path_lease (attempt) WHERE attempt IS NOT NULL;
 CREATE INDEX path_lease_expiry ON path_lease (expires_at);
+
+-- Who was told that a path is in flight in another worktree, too: once for each holder.
+CREATE TABLE elsewhere_told (
+  session TEXT NOT NULL,
+  path TEXT NOT NULL,
+  holder TEXT NOT NULL,
+  PRIMARY KEY (session, path, holder)
+) STRICT;
 
 -- What is to be done. `in_progress` is never stored (lifecycle.py). priority is its place in lifecycle.PRIORITIES.
 CREATE TABLE issue (
@@ -106,6 +133,8 @@ CREATE TABLE issue (
   version INTEGER NOT NULL CHECK (version >= 1),
   open_blockers INTEGER NOT NULL CHECK (open_blockers >= 0),
   unblocks INTEGER NOT NULL CHECK (unblocks >= 0),
+  reserved_for TEXT,
+  reserved_until INTEGER,
   latest_event INTEGER NOT NULL,
   created_by TEXT NOT NULL,
   created_wall INTEGER NOT NULL,
@@ -114,6 +143,7 @@ CREATE TABLE issue (
   archived_wall INTEGER,
   CHECK (type <> 'epic' OR parent IS NULL),
   CHECK ((status = 'blocked') = (blocked_reason IS NOT NULL)),
+  CHECK ((reserved_for IS NULL) = (reserved_until IS NULL)),
   CHECK ((status IN ('done', 'cancelled')) = (closed_wall IS NOT NULL))
 ) STRICT;
 CREATE INDEX issue_ready ON issue (priority DESC, unblocks DESC, number)
@@ -121,10 +151,31 @@ CREATE INDEX issue_ready ON issue (priority DESC, unblocks DESC, number)
 CREATE INDEX issue_order ON issue (priority DESC, number);
 CREATE INDEX issue_parent ON issue (parent) WHERE parent IS NOT NULL;
 
+-- The files and folders that the work on an issue is expected to change, from the repository's root.
+CREATE TABLE issue_path (
+  issue TEXT NOT NULL REFERENCES issue (id),
+  path TEXT NOT NULL,
+  PRIMARY KEY (issue, path)
+) STRICT;
+
+-- How issues stand to each other. `blocks` has no cycles; `related_to` has no direction and is kept from the smaller
+-- id to the larger. issue.open_blockers and issue.unblocks follow from `blocks` (work/blocking.py).
+CREATE TABLE issue_relation (
+  source TEXT NOT NULL REFERENCES issue (id),
+  target TEXT NOT NULL REFERENCES issue (id),
+  type TEXT NOT NULL CHECK (type IN ('blocks', 'related_to', 'duplicates')),
+  created_by TEXT NOT NULL,
+  created_wall INTEGER NOT NULL,
+  PRIMARY KEY (source, target, type),
+  CHECK (source <> target)
+) STRICT;
+CREATE INDEX issue_relation_target ON issue_relation (target, type);
+
 CREATE TABLE label (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
   normal TEXT NOT NULL UNIQUE,
+  description TEXT,
   created_wall INTEGER NOT NULL
 ) STRICT;
 
@@ -134,6 +185,17 @@ CREATE TABLE issue_label (
   PRIMARY KEY (issue, label)
 ) STRICT;
 CREATE INDEX issue_label_label ON issue_label (label);
+
+-- What was said about an issue. Append only.
+CREATE TABLE comment (
+  id TEXT PRIMARY KEY,
+  issue TEXT NOT NULL REFERENCES issue (id),
+  session TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  content TEXT NOT NULL,
+  created_wall INTEGER NOT NULL
+) STRICT;
+CREATE INDEX comment_issue ON comment (issue, id);
 
 -- Possession of an issue: at most one active attempt each. Only the token's hash is stored.
 CREATE TABLE attempt (
@@ -168,7 +230,7 @@ CREATE INDEX attempt_issue ON attempt (issue, fence);
 CREATE INDEX attempt_session ON attempt (session) WHERE status = 'active';
 CREATE INDEX attempt_expiry ON attempt (expires_at) WHERE status = 'active';
 
--- What an agent wrote down while it worked. Append only.
+-- What an agent wrote down while it worked, or what was observed of it (automatic = 1). Append only.
 CREATE TABLE attempt_note (
   id TEXT PRIMARY KEY,
   attempt TEXT NOT NULL REFERENCES attempt (id),
@@ -177,6 +239,7 @@ CREATE TABLE attempt_note (
   content TEXT NOT NULL,
   next_steps TEXT,
   important INTEGER NOT NULL CHECK (important IN (0, 1)),
+  automatic INTEGER NOT NULL DEFAULT 0 CHECK (automatic IN (0, 1)),
   created_wall INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX attempt_note_issue ON attempt_note (issue, kind, id);
@@ -233,6 +296,6 @@ CREATE VIEW live_attempt AS
   FROM attempt a JOIN issue i ON i.id = a.issue
   WHERE a.status = 'active';
 CREATE VIEW held_path AS
-  SELECT l.id, l.checkout, l.path, l.shown, l.mode, l.session, l.agent, l.attempt, l.purpose, l.auto, l.fence,
+  SELECT l.id, l.checkout, l.path, l.shown, l.mode, l.session, l.agent, l.thread, l.attempt, l.purpose, l.auto, l.fence,
     l.expires_at, l.lease_ms, l.claimed_at
   FROM path_lease l;

@@ -1,15 +1,43 @@
 -- The second lock on the door: the database itself refuses what the rules already forbid.
 
+-- Overlap is looked for by index, upwards through the keys that cover the new one and downwards through the range below
+-- it. The keys above are put together from the parts of the path.
 CREATE TRIGGER path_lease_overlap BEFORE INSERT ON path_lease
-WHEN EXISTS (
-  SELECT 1 FROM path_lease l
-  WHERE l.checkout = NEW.checkout
-    AND l.session <> NEW.session
-    AND NOT (l.agent = NEW.agent AND (l.named = 1 OR NEW.named = 1))
+WHEN NEW.checkout <> '@' AND (
+  EXISTS (
+    SELECT 1 FROM path_lease l
+    WHERE l.checkout = NEW.checkout
+      AND l.path IN (
+        SELECT '.' UNION ALL
+        SELECT group_concat(value, '/') OVER (ORDER BY key)
+        FROM json_each('[' || replace(json_quote(NEW.path), '/', '","') || ']')
+      )
+      AND ((l.session <> NEW.session AND NOT (l.agent = NEW.agent AND (l.named = 1 OR NEW.named = 1)))
+        OR (l.session = NEW.session AND l.apart = 1 AND NEW.apart = 1 AND l.thread <> '' AND l.thread <> NEW.thread))
+      AND NOT (l.mode = 'run' AND NEW.mode = 'run')
+  )
+  OR EXISTS (
+    SELECT 1 FROM path_lease l
+    WHERE l.checkout = NEW.checkout
+      AND l.path >= CASE NEW.path WHEN '.' THEN '' ELSE NEW.path || '/' END
+      AND l.path < CASE NEW.path WHEN '.' THEN char(1114111) ELSE NEW.path || '0' END
+      AND ((l.session <> NEW.session AND NOT (l.agent = NEW.agent AND (l.named = 1 OR NEW.named = 1)))
+        OR (l.session = NEW.session AND l.apart = 1 AND NEW.apart = 1 AND l.thread <> '' AND l.thread <> NEW.thread))
+      AND NOT (l.mode = 'run' AND NEW.mode = 'run')
+  )
+)
+BEGIN
+  SELECT RAISE(ABORT, 'path_held');
+END;
+
+-- Of a counted resource there are as many seats as the most modest of its holders says.
+CREATE TRIGGER path_lease_seats BEFORE INSERT ON path_lease
+WHEN NEW.checkout = '@' AND (
+  SELECT count(*) >= min(NEW.seats, coalesce(min(l.seats), NEW.seats)) FROM path_lease l
+  WHERE l.checkout = NEW.checkout AND l.path = NEW.path
+    AND ((l.session <> NEW.session AND NOT (l.agent = NEW.agent AND (l.named = 1 OR NEW.named = 1)))
+      OR (l.session = NEW.session AND l.apart = 1 AND NEW.apart = 1 AND l.thread <> '' AND l.thread <> NEW.thread))
     AND NOT (l.mode = 'run' AND NEW.mode = 'run')
-    AND (l.path = NEW.path OR l.path = '.' OR NEW.path = '.'
-      OR (l.path >= NEW.path || '/' AND l.path < NEW.path || '0')
-      OR substr(NEW.path, 1, length(l.path) + 1) = l.path || '/')
 )
 BEGIN
   SELECT RAISE(ABORT, 'path_held');
