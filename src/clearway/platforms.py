@@ -6,6 +6,7 @@ guess: callers treat "unknown" as "alive" and "supported".
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -20,6 +21,8 @@ WINDOWS = sys.platform == "win32"
 _NETWORK_FILE_SYSTEMS = frozenset(
     "nfs nfs3 nfs4 cifs smb2 smb3 smbfs afpfs webdav fuse.sshfs fuse.s3fs fuse.rclone ceph glusterfs lustre afs".split()
 )
+
+_NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK, errno.EXDEV})
 
 
 class ProcessFacts:
@@ -123,14 +126,13 @@ def network_file_system(path: str) -> str | None:
 
 def ignores_case(directory: str) -> bool:
     """Whether the volume takes `README` and `readme` for one file. `directory` must exist."""
-    if LINUX:
-        return False  # a case-folding ext4 directory is opted into folder by folder; none of ours is
     head, name = os.path.split(directory)
     swapped = os.path.join(head, name.swapcase())
     if swapped == directory:
         return MACOS or WINDOWS
     try:
-        return os.path.samefile(directory, swapped)
+        there = os.lstat(swapped)  # not through a symlink that happens to be spelled so
+        return os.path.samestat(os.stat(directory), there)
     except OSError:
         return False
 
@@ -154,6 +156,47 @@ def keep_private(path: str) -> None:
             os.chmod(path, mode & 0o700)
     except OSError:
         pass  # not there yet, or not ours to change: opening says what is wrong
+
+
+def put_in_place(aside: str, file: str) -> bool:
+    """Give a finished file its name, unless another has it. False when it is taken; `aside` is then still there.
+
+    A hard link is refused by the system when the name is taken. Where there are no hard links (exFAT, some FUSE and
+    9p mounts) the folder itself is locked for the look and the rename.
+    """
+    try:
+        os.link(aside, file)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        return _renamed_in_turn(aside, file)
+    os.unlink(aside)
+    return True
+
+
+def _renamed_in_turn(aside: str, file: str) -> bool:
+    if WINDOWS:
+        try:
+            os.rename(aside, file)  # refuses a taken name here
+        except FileExistsError:
+            return False
+        return True
+    import fcntl
+
+    folder = os.open(os.path.dirname(file) or ".", os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        except OSError:
+            pass  # not even locks: the look alone has to do
+        if os.path.lexists(file):
+            return False
+        os.rename(aside, file)
+        return True
+    finally:
+        os.close(folder)
 
 
 def full_sync(descriptor: int) -> None:
