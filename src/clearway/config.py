@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from clearway.alive import Process
 
 POINTER = ".clearway.json"
+TEAM = ".clearway-team.json"
 RESERVED_NAMES = frozenset({"human", "system", "clearway", "*"})
 # Variables in which clients name the session that a shell call or an MCP server belongs to.
 SESSION_VARIABLES = (
@@ -72,7 +73,7 @@ class Caller:
 class Settings:
     """What the environment says, read once at the edge."""
 
-    __slots__ = ("agent", "environ", "fail_closed", "home", "off", "session", "test_clock")
+    __slots__ = ("agent", "environ", "fail_closed", "home", "off", "room", "session", "test_clock")
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self.environ = environ
@@ -81,10 +82,16 @@ class Settings:
         self.session = environ.get("CLEARWAY_SESSION", "")
         self.fail_closed = flag(environ, "CLEARWAY_FAIL_CLOSED") or flag(environ, "AGENT_LEASE_FAIL_CLOSED")
         self.off = flag(environ, "CLEARWAY_OFF")
+        self.room = environ.get("CLEARWAY_ROOM", "")  # an address or a file that is asked instead of the found room
         self.test_clock = environ.get("CLEARWAY_TEST_CLOCK", "")
 
     def clock(self) -> clocks.Clock:
         return clocks.FileClock(self.test_clock) if self.test_clock else clocks.Clock()
+
+
+def is_address(text: str) -> bool:
+    """Whether a room is named by the address of a server, not by a file."""
+    return text.startswith(("postgresql://", "postgres://"))
 
 
 def settings() -> Settings:
@@ -114,6 +121,8 @@ def secret(home_folder: str, clock: clocks.Clock) -> bytes:
         return _read_secret(file)
     except FileNotFoundError:
         pass
+    except OSError as error:
+        raise Refusal("STORAGE_FAILURE", f"{file} cannot be read: {error.strerror}; nothing was changed.") from error
     try:
         platforms.make_private(home_folder)
         aside = f"{file}.{clock.new_id()}"
@@ -123,11 +132,7 @@ def secret(home_folder: str, clock: clocks.Clock) -> bytes:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        try:
-            os.link(aside, file)
-        except FileExistsError:
-            pass
-        finally:
+        if not platforms.put_in_place(aside, file):
             os.unlink(aside)
         return _read_secret(file)
     except OSError as error:
@@ -149,7 +154,15 @@ def _read_secret(file: str) -> bytes:
 
 def read_pointer(root: str) -> str | None:
     """The project id in the pointer file at `root`, or None when there is none. Strict: anything else is refused."""
-    file = os.path.join(root, POINTER)
+    return _read_identity(os.path.join(root, POINTER), {})
+
+
+def read_team(root: str) -> str | None:
+    """The project id in the team file at `root`: this project's room is on a server, whose address it does not say."""
+    return _read_identity(os.path.join(root, TEAM), {"kind": "team"})
+
+
+def _read_identity(file: str, more: dict[str, str]) -> str | None:
     try:
         facts = os.lstat(file)
     except (FileNotFoundError, NotADirectoryError):
@@ -160,32 +173,42 @@ def read_pointer(root: str) -> str | None:
         raise _identity(file, "must be a plain file")
     if facts.st_size > 4_096:
         raise _identity(file, "is too large")
-    with open(file, "rb") as opened:
-        return _project_in(opened.read(), file)
+    try:
+        with open(file, "rb") as opened:
+            return _project_in(opened.read(), file, more)
+    except OSError as error:
+        raise _identity(file, f"cannot be read ({error.strerror})") from error
 
 
-def _project_in(raw: bytes, file: str) -> str:
+def _project_in(raw: bytes, file: str, more: dict[str, str]) -> str:
     try:
         value = wire.loads(raw)
     except ValueError as error:
         raise _identity(file, "is not JSON") from error
-    if not wire.is_object(value) or set(value) != {"version", "project_id"} or _repeats_a_key(raw):
-        raise _identity(file, "must hold exactly version and project_id")
+    expected = ("version", "project_id", *more)
+    if not wire.is_object(value) or set(value) != set(expected) or _repeats_a_key(raw, len(expected) + len(more) + 1):
+        raise _identity(file, f"must hold exactly {' and '.join(expected)}")
     if type(value["version"]) is not int or value["version"] != 1:  # neither true nor 1.0
         raise _identity(file, "has another version than 1")
+    if any(value[name] != text for name, text in more.items()):
+        raise _identity(file, "is of another kind")
     project = value["project_id"]
     if not isinstance(project, str) or not clocks.is_id(project):
         raise _identity(file, "has no canonical project_id")
     return project
 
 
-def _repeats_a_key(raw: bytes) -> bool:
+def _repeats_a_key(raw: bytes, texts: int) -> bool:
     """The reader keeps the last of two equal keys. A key spelled with an escape is not canonical either."""
-    return raw.count(b'"') != 6 or b"\\" in raw
+    return raw.count(b'"') != 2 * texts or b"\\" in raw
 
 
 def pointer_text(project: str) -> str:
     return '{"version": 1, "project_id": "' + project + '"}\n'
+
+
+def team_text(project: str) -> str:
+    return '{"version": 1, "project_id": "' + project + '", "kind": "team"}\n'
 
 
 def _identity(file: str, what: str) -> Refusal:

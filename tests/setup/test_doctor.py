@@ -125,7 +125,7 @@ def test_the_program_says_it_in_json_and_by_its_exit_status(healthy: Machine) ->
     status, out = run("doctor", "--json")
     assert (status, json.loads(out)["ok"]) == (0, True)
     assert [check["name"] for check in json.loads(out)["checks"]] == ORDER
-    healthy.room.parent.chmod(0o755)
+    healthy.room.parent.parent.chmod(0o755)
     status, out = run("doctor", "--json")
     assert (status, json.loads(out)["ok"]) == (1, False)
     status, out = run("doctor")

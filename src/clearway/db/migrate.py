@@ -2,7 +2,8 @@
 
 A migration is `NNNN_name.sql`, read by both engines, and where they differ `NNNN_name.sqlite.sql` or `.postgres.sql`.
 Once released it is never edited: its checksum is recorded with the room, and a room whose history does not match, or
-is newer than this program, is refused and not touched.
+is newer than this program, is refused and not touched. A file that begins with `-- additive` says that whoever does not
+know what it adds can go on without it: a hook, which never brings a room forward, then uses an older one as it is.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ class Migration:
         self.version = version
         self.name = name
         self.text = text
+
+    @property
+    def additive(self) -> bool:
+        return self.text.startswith("-- additive")
 
     @property
     def checksum(self) -> str:
@@ -63,6 +68,15 @@ def check_version(version: int, where: str) -> None:
             "STORAGE_MIGRATION",
             f"The room at {where} was written by a newer Clearway (schema {version}, this one knows {SCHEMA}); "
             "upgrade Clearway here.",
+        )
+
+
+def check_usable(version: int, engine: str, where: str) -> None:
+    """Refuse an older room that lacks more than additions, to those who may not bring it forward."""
+    if not all(migration.additive for migration in migrations(engine) if migration.version > version):
+        raise Refusal(
+            "STORAGE_MIGRATION",
+            f"The room at {where} has an older schema ({version}); run any clearway command to bring it forward.",
         )
 
 

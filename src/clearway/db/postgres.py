@@ -16,12 +16,13 @@ from psycopg import sql
 
 from clearway.clock import Clock
 from clearway.db import Row, Statement, statements
-from clearway.db.migrate import SCHEMA, check_history, check_version, migrations, record
+from clearway.db.migrate import SCHEMA, check_history, check_usable, check_version, migrations, record
 from clearway.db.migrate import SQL as MIGRATION
 from clearway.errors import Refusal
 
 SQL = statements(__file__)
 _READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_PATIENCE_MS = 1_000  # who waits less for a lock is a hook, and has no time for a server that does not answer
 _NOT_DURABLE = "SET LOCAL synchronous_commit = off"
 
 
@@ -42,19 +43,23 @@ class PostgresSession:
             return self._connection.execute(statement.postgres, values).rowcount
 
     def savepoint(self) -> None:
-        self._connection.execute("SAVEPOINT act")
+        with _translated():
+            self._connection.execute("SAVEPOINT act")
 
     def undo(self) -> None:
-        self._connection.execute("ROLLBACK TO SAVEPOINT act")
+        with _translated():
+            self._connection.execute("ROLLBACK TO SAVEPOINT act")
 
     def commit(self) -> None:
         with _translated():
             self._connection.execute("COMMIT")
 
     def rollback(self) -> None:
-        if not self._connection.closed:
-            with _translated():
+        try:
+            if not self._connection.closed:
                 self._connection.execute("ROLLBACK")
+        except psycopg.Error:
+            self._connection.close()  # the server is gone, and with it the transaction
 
 
 class PostgresEngine:
@@ -70,20 +75,45 @@ class PostgresEngine:
         self._lock_wait_ms = lock_wait_ms
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
 
-    def migrate(self, seed: dict[str, Any], *, upgrade: bool) -> bool:
-        """Open the schema, made from `seed` if it is not there. True when this call made it."""
+    def migrate(self, seed: dict[str, Any] | None, *, upgrade: bool) -> bool:
+        """Open the schema, made from `seed` if it is not there. True when this call made it. A sound schema is opened
+        without waiting for its writers."""
+        if self._is_current(seed, upgrade=upgrade):
+            return False
         session = self.begin(writes=True)
         try:
             made = not self._exists(session)
             if made:
+                assert seed is not None
                 self._create(session, seed)
             else:
-                self._bring_forward(session, upgrade=upgrade)
+                self._bring_forward(session)
             session.commit()
             return made
         except BaseException:
             session.rollback()
             raise
+
+    def _is_current(self, seed: dict[str, Any] | None, *, upgrade: bool) -> bool:
+        """Whether there is nothing to do. Refuses what can be neither used nor brought forward."""
+        session = self.begin(writes=False)
+        try:
+            if not self._exists(session):
+                if seed is None:
+                    raise Refusal(
+                        "PROJECT_NOT_FOUND", f"There is no room of this project at that address ({self.path})."
+                    )
+                return False
+            applied = session.rows(MIGRATION.history, {})
+        finally:
+            session.rollback()
+        version = max((row.version for row in applied), default=0)
+        check_version(version, self.path)
+        if upgrade:
+            check_history(applied, self.name, self.path)
+        elif version < SCHEMA:
+            check_usable(version, self.name, self.path)
+        return version == SCHEMA or not upgrade
 
     def begin(self, *, writes: bool, durable: bool = True, wait_ms: int | None = None) -> PostgresSession:
         """Begin a transaction. durable: its commit waits for the disk. wait_ms: how long for another writer, at most;
@@ -102,18 +132,37 @@ class PostgresEngine:
         """All that a write begins with, in one journey: the room's lock, how long to wait for it, what a commit waits
         for."""
         lock = f"SELECT pg_advisory_xact_lock(hashtextextended('{self._schema}', 0))"
-        return (
-            f"BEGIN; SET LOCAL lock_timeout = {max(1, wait_ms)}; {lock}; {'' if durable else _NOT_DURABLE}".encode()
-        )
+        return f"BEGIN; SET LOCAL lock_timeout = {max(1, wait_ms)}; {lock}; {'' if durable else _NOT_DURABLE}".encode()
 
     def constraint(self, error: Exception) -> str | None:
         if isinstance(error, psycopg.errors.IntegrityError):
             return error.diag.constraint_name or str(error)
         return None
 
-    def integrity(self) -> list[str]:
+    def integrity(self, *, full: bool = False) -> list[str]:
         """A server looks after its own files."""
         return []
+
+    def copy_to(self, file: str) -> None:
+        """Write all that is committed now as a room in one SQLite file. `file` is new."""
+        from clearway.db import copies
+
+        session = self.begin(writes=False)
+        try:
+            row = session.rows(SQL.whose, {})[0]
+            seed = {**row, "wall": 0, "boot": "", "monotonic": 0, "room": 0}
+            names = [each.name for each in session.rows(SQL.tables, {"schema": self._schema})]
+            copies.fill(file, seed, self._clock, ((name, self._contents(name)) for name in names))
+        finally:
+            session.rollback()
+
+    def _contents(self, table: str) -> Generator[dict[str, Any]]:
+        with _translated():
+            cursor = self._live().cursor()
+            cursor.execute(sql.SQL("SELECT * FROM {}").format(sql.Identifier(table)))
+            names = [column.name for column in cursor.description or []]
+            for row in cursor:
+                yield dict(zip(names, row, strict=True))
 
     def close(self) -> None:
         if self._connection is not None:
@@ -124,8 +173,13 @@ class PostgresEngine:
         if self._connection is None or self._connection.closed:
             with _translated():
                 # The client-side cursor: `:x IS NULL OR y = :x` has no type for a server-side parameter to take.
+                in_a_hurry = self._lock_wait_ms < _PATIENCE_MS
                 self._connection = psycopg.connect(
-                    self._dsn, autocommit=True, cursor_factory=psycopg.ClientCursor, connect_timeout=10
+                    self._dsn,
+                    autocommit=True,
+                    cursor_factory=psycopg.ClientCursor,
+                    connect_timeout=2 if in_a_hurry else 10,
+                    tcp_user_timeout=3_000 if in_a_hurry else 30_000,
                 )
                 self._connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))
         return self._connection
@@ -143,15 +197,10 @@ class PostgresEngine:
             seed = {**seed, "room": session.rows(SQL.time, {})[0].now}
         session.change(MIGRATION.seed, seed)
 
-    def _bring_forward(self, session: PostgresSession, *, upgrade: bool) -> None:
+    def _bring_forward(self, session: PostgresSession) -> None:
         applied = session.rows(MIGRATION.history, {})
-        version = max((row.version for row in applied), default=0)
-        check_version(version, self.path)
         check_history(applied, self.name, self.path)
-        pending = [migration for migration in migrations(self.name) if migration.version > version]
-        if pending and not upgrade:
-            raise Refusal("STORAGE_MIGRATION", f"{self.path} has schema {version}, this Clearway needs {SCHEMA}.")
-        for migration in pending:
+        for migration in migrations(self.name)[len(applied) :]:
             self._live().execute(migration.text.encode())
             record(session, migration, self._clock.wall())
 
@@ -165,7 +214,16 @@ def _translated() -> Generator[None]:
         raise
     except psycopg.errors.LockNotAvailable as error:
         raise Refusal("STORAGE_BUSY", "The room is busy with another writer; try again.") from error
-    except psycopg.OperationalError as error:
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         raise Refusal(
             "STORAGE_FAILURE", "The room's PostgreSQL server does not answer; nothing was changed."
         ) from error
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise Refusal(
+            "STORAGE_CONFIGURATION",
+            "The PostgreSQL user of this address may not use the room; ask the server's owner for the right to.",
+        ) from error
+    except psycopg.ProgrammingError as error:
+        if error.sqlstate is not None:
+            raise  # a statement of ours is wrong
+        raise Refusal("STORAGE_CONFIGURATION", "The address of the room's PostgreSQL server cannot be read.") from error

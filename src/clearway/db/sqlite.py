@@ -1,8 +1,9 @@
 """A room in one SQLite file, reached through apsw's own current SQLite.
 
 Writers take the file with BEGIN IMMEDIATE and wait for each other by a jittered retry of ours: SQLite's own back-off
-has tails near a second. A new file is made aside and linked into place, so nobody ever sees half a room. Never import
-the standard `sqlite3` in a process that uses this module: two SQLite libraries in one process drop each other's locks.
+has tails near a second. A new file is made aside and given its name when it is whole, so nobody ever sees half a room;
+a file that takes the place of another (a restored or mended room) is noticed at the next transaction. Never import the
+standard `sqlite3` in a process that uses this module: two SQLite libraries in one process drop each other's locks.
 """
 
 from __future__ import annotations
@@ -14,15 +15,24 @@ import apsw
 from clearway import platforms
 from clearway.clock import Clock
 from clearway.db import Row, Statement
-from clearway.db.migrate import SCHEMA, SQL, check_history, check_version, migrations, record
+from clearway.db.migrate import SCHEMA, SQL, check_history, check_usable, check_version, migrations, record
 from clearway.db.turns import Turns
 from clearway.errors import Refusal
-from clearway.limits import RETRY_MS_MAX, RETRY_MS_MIN, RETRY_WAITED_PART, WAL_PAGES_BEFORE_CHECKPOINT, WAL_PAGES_MAX
+from clearway.limits import (
+    MAKING_WAIT_MS,
+    RETRY_MS_MAX,
+    RETRY_MS_MIN,
+    RETRY_WAITED_PART,
+    WAL_PAGES_BEFORE_CHECKPOINT,
+    WAL_PAGES_MAX,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, NoReturn, Protocol, TypeVar
+
+    from clearway.db.migrate import Migration
 
     Done = TypeVar("Done")
 
@@ -46,7 +56,7 @@ if TYPE_CHECKING:
 
 
 # "cway": lets `file` and ourselves tell a room from another database.
-_APPLICATION = 0x63776179
+APPLICATION = 0x63776179
 _SETTINGS = (
     "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA wal_autocheckpoint = 0; PRAGMA busy_timeout = 0"
 )
@@ -82,10 +92,12 @@ class SqliteSession:
             _refuse(error, self._engine.path)
 
     def savepoint(self) -> None:
-        self._connection.execute("SAVEPOINT act")
+        with _translated(self._engine.path):
+            self._connection.execute("SAVEPOINT act")
 
     def undo(self) -> None:
-        self._connection.execute("ROLLBACK TO act")
+        with _translated(self._engine.path):
+            self._connection.execute("ROLLBACK TO act")
 
     def commit(self) -> None:
         try:
@@ -94,10 +106,18 @@ class SqliteSession:
             _refuse(error, self._engine.path)
         self._engine.ended()
 
+    def execute(self, text: str) -> None:
+        """Run the text of a schema change."""
+        with _translated(self._engine.path):
+            for _ in self._connection.execute(text):
+                pass
+
     def rollback(self) -> None:
         try:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
+        except apsw.Error:
+            self._engine.drop()  # what cannot be rolled back is closed, which does the same
         finally:
             self._engine.turns.leave()
 
@@ -116,28 +136,32 @@ class SqliteEngine:
         self._durable: bool | None = None
         self._wal_pages = 0
         self._checkpoint_at = WAL_PAGES_BEFORE_CHECKPOINT
+        self._identity = (0, 0)
+        self._frozen = False  # what was opened does not see what others write
         self.turns = Turns(path + "-turn")
         self.read_only = False
 
     # --- opening ------------------------------------------------------------------------------------------------
 
-    def migrate(self, seed: dict[str, Any], *, upgrade: bool) -> bool:
+    def migrate(self, seed: dict[str, Any] | None, *, upgrade: bool) -> bool:
         """Open the file, made from `seed` if it is not there. True when this call made it. Only with `upgrade` is an
-        older schema brought forward; a newer one is refused by all."""
-        made = not os.path.exists(self.path) and self._create(seed)
+        older schema brought forward; else it is used as it is if what it lacks was only added. A newer one is refused
+        by all."""
+        made = False
+        if not os.path.exists(self.path):
+            if seed is None:
+                raise Refusal("PROJECT_NOT_FOUND", f"There is no room at {self.path}.")
+            made = self._create(seed)
         version = self._open()
         check_version(version, self.path)
-        if upgrade:
-            self._upgrade(version)
+        if upgrade and not self.read_only:
+            self._upgrade()
         elif version < SCHEMA:
-            raise Refusal(
-                "STORAGE_MIGRATION",
-                f"The room at {self.path} has an older schema ({version}); run any clearway command to bring it "
-                "forward.",
-            )
+            check_usable(version, self.name, self.path)
         return made
 
     def _create(self, seed: dict[str, Any]) -> bool:
+        """One of those who come first makes the file; whoever is exchanging one for another is not disturbed."""
         folder = os.path.dirname(self.path)
         aside = f"{self.path}.{os.getpid()}-{self._clock.new_id()}.new"
         with _translated(self.path):
@@ -149,14 +173,16 @@ class SqliteEngine:
                     f"{folder} is on a network file system ({kind}), where locks cannot be trusted; set CLEARWAY_HOME "
                     "to a local folder, or use a PostgreSQL room.",
                 )
-            os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            if not self.turns.take(max(self._lock_wait_ms, MAKING_WAIT_MS)):
+                raise apsw.BusyError("another maker had its turn all the time")
             try:
+                if os.path.exists(self.path):
+                    return False
+                os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
                 self._fill(aside, seed)
-                os.link(aside, self.path)
-                return True
-            except FileExistsError:
-                return False
+                return platforms.put_in_place(aside, self.path)
             finally:
+                self.turns.leave()
                 for left in (aside, aside + "-wal", aside + "-shm"):
                     if os.path.exists(left):
                         os.unlink(left)
@@ -171,7 +197,7 @@ class SqliteEngine:
                 connection.execute(migration.text)
                 record(session, migration, seed["wall"])
             session.change(SQL.seed, seed)
-            connection.execute(f"PRAGMA user_version = {SCHEMA}; PRAGMA application_id = {_APPLICATION}; COMMIT")
+            connection.execute(f"PRAGMA user_version = {SCHEMA}; PRAGMA application_id = {APPLICATION}; COMMIT")
         finally:
             connection.close()
 
@@ -183,6 +209,8 @@ class SqliteEngine:
     def _open(self) -> int:
         with _translated(self.path):
             try:
+                self._frozen = self.read_only = False
+                platforms.keep_private(os.path.dirname(self.path))
                 platforms.keep_private(self.path)
                 return self._connect(_opened(self.path, _READ_WRITE))
             except (apsw.CantOpenError, apsw.ReadOnlyError):
@@ -193,13 +221,21 @@ class SqliteEngine:
     def _open_read_only(self) -> int:
         """A folder in which nothing can be written still answers who holds what."""
         self.read_only = True
-        address = "file:" + self.path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
         try:
-            return self._connect(_opened(address + "?mode=ro", _READ_ONLY))
-        except apsw.CantOpenError:
-            return self._connect(_opened(address + "?immutable=1", _READ_ONLY))
+            return self._connect(_opened(address_of(self.path, "mode=ro"), _READ_ONLY))
+        except (apsw.CantOpenError, apsw.ReadOnlyError):
+            pass
+        self._frozen = True
+        if os.path.exists(self.path + "-wal"):
+            # The log cannot be indexed in a file beside it. An immutable database would be read without it, and miss
+            # what was committed; without locks, and alone as it believes, SQLite indexes the log in its own memory.
+            connection = _opened(address_of(self.path, "mode=ro&vfs=unix-none"), _READ_ONLY)
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            return self._connect(connection)
+        return self._connect(_opened(address_of(self.path, "immutable=1"), _READ_ONLY))
 
     def _connect(self, connection: _Connection) -> int:
+        self._identity = identity_of(self.path)
         try:
             # Without this a statement is prepared anew whenever a value that could sway its plan changes: a lookup
             # takes 9 us instead of 60.
@@ -207,9 +243,11 @@ class SqliteEngine:
             connection.execute(_SETTINGS)
             connection.set_wal_hook(self._saw_wal)
             version = self._retry(lambda: connection.pragma("user_version"))
-            if connection.pragma("application_id") != _APPLICATION:
+            if connection.pragma("application_id") != APPLICATION:
                 raise Refusal(
-                    "STORAGE_CORRUPT", f"{self.path} is not a room of Clearway; move it away or restore a backup."
+                    "STORAGE_CORRUPT",
+                    f"{self.path} is not a room of Clearway; move it away or restore a backup.",
+                    file=self.path,
                 )
             if not self.read_only and connection.pragma("journal_mode") != "wal":  # a copy that was put in its place
                 self._use_write_ahead_log(connection)
@@ -219,58 +257,88 @@ class SqliteEngine:
         self._connection = connection
         return int(version)
 
-    def _upgrade(self, version: int) -> None:
-        session = self.begin(writes=False)
+    def _upgrade(self) -> None:
+        if not self._pending(self.begin(writes=False)):
+            return
+        self._back_up()
+        session = self.begin(writes=True)
+        try:
+            for migration in self._pending(session, goes_on=True):  # another process may have been first
+                session.execute(migration.text)
+                record(session, migration, self._clock.wall())
+            session.execute(f"PRAGMA user_version = {SCHEMA}")
+            session.commit()
+        except BaseException:
+            session.rollback()
+            raise
+
+    def _pending(self, session: SqliteSession, *, goes_on: bool = False) -> list[Migration]:
+        """What the room lacks, after a look at whether its history is a beginning of ours."""
         try:
             applied = list(session.rows(SQL.history, {}))
+            check_history(applied, self.name, self.path)
         finally:
-            session.rollback()
-        check_history(applied, self.name, self.path)
-        pending = [migration for migration in migrations(self.name) if migration.version > version]
-        if not pending:
-            return
-        self._back_up(version)
-        session = self.begin(writes=True)
-        for migration in pending:
-            session._connection.execute(migration.text)  # pyright: ignore[reportPrivateUsage]
-            record(session, migration, self._clock.wall())
-        session._connection.execute(f"PRAGMA user_version = {SCHEMA}")  # pyright: ignore[reportPrivateUsage]
-        session.commit()
+            if not goes_on:
+                session.rollback()
+        return migrations(self.name)[len(applied) :]
 
-    def _back_up(self, version: int) -> None:
+    def _back_up(self) -> None:
         folder = os.path.join(os.path.dirname(self.path), "backups")
         platforms.make_private(folder)
-        copy = os.path.join(folder, f"before-schema-{SCHEMA}-from-{version}-{self._clock.new_id()}.db")
-        os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        self._live().execute("VACUUM INTO ?", (copy,))
+        self.copy_to(os.path.join(folder, f"before-schema-{SCHEMA}-{self._clock.new_id()}.db"))
+
+    def copy_to(self, file: str) -> None:
+        """Write a whole and compact copy of what is committed now, beside all readers and writers. `file` is new."""
+        with _translated(self.path):
+            os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            self._current().execute("VACUUM INTO ?", (file,))
 
     # --- transactions -------------------------------------------------------------------------------------------
 
     def begin(self, *, writes: bool, durable: bool = True, wait_ms: int | None = None) -> SqliteSession:
         """Begin a transaction. durable: its commit waits for the disk. wait_ms: how long for another writer, at most;
         else as long as this engine waits."""
-        connection = self._live()
-        if writes and self.read_only:
-            raise Refusal("STORAGE_FAILURE", f"The room at {self.path} is read-only here; nothing was changed.")
         with _translated(self.path):
-            if writes and durable is not self._durable:  # inside a transaction this would be ignored
-                connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-                self._durable = durable
             if writes:
-                self._begin_write(connection, self._lock_wait_ms if wait_ms is None else wait_ms)
-            else:
-                self._retry(lambda: _begin_read(connection))
-        return SqliteSession(self, connection)
+                wait_ms = self._lock_wait_ms if wait_ms is None else wait_ms
+                return SqliteSession(self, self._begin_write(durable=durable, wait_ms=wait_ms))
+            connection = self._current()
+            self._retry(lambda: _begin_read(connection))
+            return SqliteSession(self, connection)
 
-    def _begin_write(self, connection: _Connection, wait_ms: int) -> None:
+    def _begin_write(self, *, durable: bool, wait_ms: int) -> _Connection:
         deadline = self._waiting.monotonic() + wait_ms
         if not self.turns.take(wait_ms):
             raise apsw.BusyError("another writer had its turn all the time")
         try:
+            connection = self._current()
+            if self.read_only:
+                self.drop()  # perhaps it can be written again
+                connection = self._live()
+            if self.read_only:
+                raise apsw.ReadOnlyError("nothing can be written beside the file")
+            if durable is not self._durable:  # inside a transaction this would be ignored
+                connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                self._durable = durable
             self._retry(lambda: connection.execute("BEGIN IMMEDIATE"), deadline)
+            return connection
         except BaseException:
             self.turns.leave()
             raise
+
+    def _current(self) -> _Connection:
+        """The connection to the file that has this name now."""
+        if self._connection is not None and (self._frozen or identity_of(self.path) != self._identity):
+            self.drop()
+        return self._live()
+
+    def drop(self) -> None:
+        """Close the file; the next transaction opens it again."""
+        connection, self._connection = self._connection, None
+        self._durable = None
+        self._wal_pages, self._checkpoint_at = 0, WAL_PAGES_BEFORE_CHECKPOINT
+        if connection is not None:
+            connection.close()
 
     def constraint(self, error: Exception) -> str | None:
         """The name of the rule that the database says was broken."""
@@ -279,11 +347,13 @@ class SqliteEngine:
         text = str(error)
         return {"UNIQUE constraint failed: attempt.issue": "attempt_live"}.get(text, text)
 
-    def integrity(self) -> list[str]:
-        """What a quick check of the whole file finds wrong; nothing in a sound one."""
+    def integrity(self, *, full: bool = False) -> list[str]:
+        """What a check of the whole file finds wrong; nothing in a sound one. full: indexes are compared, too."""
         with _translated(self.path):
-            found = [str(row[0]) for row in self._live().execute("PRAGMA quick_check(10)")]
-        return [] if found == ["ok"] else found
+            connection = self._current()
+            found = [str(row[0]) for row in connection.execute(f"PRAGMA {'integrity' if full else 'quick'}_check(10)")]
+            astray = [f"a row of {row[0]} refers to a {row[2]} that is not there" for row in _astray(connection)]
+        return [*([] if found == ["ok"] else found), *astray]
 
     def ended(self) -> None:
         """A write is over: let the next one in. Without a host, whichever writer sees a long write-ahead log shortens
@@ -306,9 +376,7 @@ class SqliteEngine:
         self._checkpoint_at = self._wal_pages + WAL_PAGES_BEFORE_CHECKPOINT
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self.drop()
         self.turns.close()
 
     def _live(self) -> _Connection:
@@ -337,6 +405,24 @@ class SqliteEngine:
                     raise
             longest = min(RETRY_MS_MIN + (now - began) / RETRY_WAITED_PART, RETRY_MS_MAX)
             self._waiting.pause(RETRY_MS_MIN + (longest - RETRY_MS_MIN) * self._waiting.random(1)[0] / 255)
+
+
+def address_of(file: str, options: str) -> str:
+    """A file as SQLite's URIs name it."""
+    return "file:" + file.replace("%", "%25").replace("?", "%3f").replace("#", "%23") + "?" + options
+
+
+def identity_of(file: str) -> tuple[int, int]:
+    """Which file has this name."""
+    try:
+        facts = os.stat(file)
+    except OSError:
+        return 0, 0
+    return facts.st_dev, facts.st_ino
+
+
+def _astray(connection: _Connection) -> list[tuple[Any, ...]]:
+    return list(connection.execute("PRAGMA foreign_key_check"))[:10]
 
 
 def _opened(file: str, flags: int) -> _Connection:
@@ -375,7 +461,9 @@ def _refuse(error: apsw.Error | OSError, path: str) -> NoReturn:
         raise Refusal("STORAGE_BUSY", "The room is busy with another writer; try again.") from error
     if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
         raise Refusal(
-            "STORAGE_CORRUPT", f"The room at {path} is damaged; run clearway doctor to see what can be saved."
+            "STORAGE_CORRUPT",
+            f"The room at {path} is damaged; run clearway doctor to see what can be saved.",
+            file=path,
         ) from error
     if isinstance(error, (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError, OSError)):
         raise Refusal(
@@ -389,6 +477,8 @@ def _reason(error: BaseException) -> str:
         return "the disk is full"
     if isinstance(error, apsw.ReadOnlyError):
         return "it is read-only"
+    if isinstance(error, apsw.CantOpenError):
+        return "its file cannot be opened"
     if isinstance(error, OSError):
         return error.strerror or type(error).__name__
     return "the disk reports an error"
