@@ -1,0 +1,113 @@
+"""Room time and ids: what a jump, a reboot and a sleep do to the one, and how the others follow each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.conftest import HOUR, HandClock
+
+from clearway import clock as clocks
+from clearway.clock import Clock, FileClock, room_time
+
+DAY = 24 * HOUR
+
+
+def anchored(clock: HandClock, room: int = 5_000) -> tuple[str, int, int, int]:
+    return clock.boot(), clock.monotonic(), clock.wall(), room
+
+
+@pytest.mark.parametrize("hours", [0, 0.5, -0.5, 24 * 365, -24 * 365])
+def test_room_time_runs_with_the_monotonic_clock_whatever_the_wall_says(hours: float) -> None:
+    clock = HandClock()
+    anchor = anchored(clock)
+
+    clock.forward(seconds=7)
+    clock.jump_wall(hours=hours)
+
+    assert room_time(anchor, clock) == 12_000
+
+
+@pytest.mark.parametrize(
+    ("gap", "counted"),
+    [(0, 0), (1, 1), (HOUR, HOUR), (7 * DAY, 7 * DAY), (7 * DAY + 1, 0), (400 * DAY, 0), (-1, 0), (-DAY, 0)],
+)
+def test_after_a_reboot_a_believable_gap_counts_and_no_other(gap: int, counted: int) -> None:
+    clock = HandClock()
+    anchor = anchored(clock)
+
+    clock.booted, clock.elapsed = "boot-2", 10
+    clock.offset = anchor[2] + gap - clock.elapsed
+
+    assert room_time(anchor, clock) == 5_000 + counted
+
+
+def test_room_time_never_falls_below_what_was_written() -> None:
+    """Another process of this boot may have read the shared clock a moment later."""
+    clock = HandClock()
+    boot, monotonic, wall, room = anchored(clock)
+
+    assert room_time((boot, monotonic + 50, wall, room), clock) == room
+
+
+def test_the_real_clock_stands_on_the_clock_that_all_processes_share() -> None:
+    one, other = Clock(), Clock()
+
+    assert abs(one.monotonic() - other.monotonic()) < 60_000
+    assert one.boot() == other.boot() != ""
+    assert one.wall() > 1_700_000_000_000
+
+
+def test_ids_grow_within_a_millisecond_and_when_the_wall_clock_goes_back() -> None:
+    clock = HandClock()
+    made = [clock.new_id() for _ in range(100)]
+    clock.jump_wall(hours=-1)
+    made += [clock.new_id() for _ in range(100)]
+    clock.jump_wall(hours=2)
+    made += [clock.new_id() for _ in range(100)]
+
+    assert made == sorted(set(made))
+    assert all(clocks.is_id(each) for each in made)
+
+
+def test_ids_carry_their_time_first() -> None:
+    clock = HandClock()
+    early = clock.new_id()
+    clock.forward(ms=1)
+
+    assert early[:10] < clock.new_id()[:10]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "01J", "01J0000000000000000000000", "01J000000000000000000000000", "01j00000000000000000000000",
+     "81J00000000000000000000000", "01J0000000000000000000000I", "01J0000000000000000000000U", "é" * 26],
+)  # fmt: skip
+def test_an_id_has_one_spelling(text: str) -> None:
+    assert not clocks.is_id(text)
+    assert clocks.is_id("01J00000000000000000000000")
+
+
+def test_times_are_shown_in_utc_to_the_second() -> None:
+    assert clocks.iso(0) == "1970-01-01T00:00:00Z"
+    assert clocks.iso(1_780_000_000_999) == "2026-05-28T20:26:40Z"
+
+
+def test_a_token_is_derived_from_secret_attempt_and_fence() -> None:
+    token = clocks.tokens(b"s" * 32)
+
+    assert token("A", 1) == clocks.tokens(b"s" * 32)("A", 1)
+    assert len({token("A", 1), token("A", 2), token("B", 1), token("A", 11), clocks.tokens(b"t" * 32)("A", 1)}) == 5
+    assert len(token("A", 1)) == 43
+    assert set(token("A", 1)) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+
+
+def test_a_clock_in_a_file_is_moved_for_every_process_that_reads_it(tmp_path: Path) -> None:
+    file = tmp_path / "clock"
+    file.write_text("1000 50")
+    clock = FileClock(str(file))
+    assert (clock.monotonic(), clock.wall(), clock.boot()) == (1_000, 1_050, "test-clock")
+
+    file.write_text("2000 50\n")
+
+    assert (clock.monotonic(), clock.wall()) == (2_000, 2_050)
