@@ -58,7 +58,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 # Packages of other people, and the one place that may know each. A package that is not here may not be imported.
 ONLY_IN: dict[str, tuple[str, ...]] = {
-    "apsw": ("db/sqlite.py", "db/copies.py", "db/salvage.py", "guard/quiet.py"),  # the fast step asks its one question without the house
+    "apsw": ("db/sqlite.py", "db/copies.py", "db/salvage.py", "guard/quiet.py"),  # the fast step asks without the house
     "psycopg": ("db/postgres.py",),
     "psycopg_pool": ("db/postgres.py",),
     "sqlite3": (),  # a second SQLite library in one process drops the locks of the first

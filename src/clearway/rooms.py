@@ -1,35 +1,40 @@
 """Which room answers: finds, opens and keeps the rooms of one process.
 
 The room of a path is that of the repository that holds it; a file outside every repository belongs to the machine room.
-A repository without the pointer file still has a room, remembered by its common directory, so no branch and no worktree
-loses it. One call that touches several rooms asks them in order; a refusal in a later one gives back what this call
-took in the earlier ones.
+A repository is remembered by its common directory, whether or not it has the pointer file, so no branch and no worktree
+loses its room. A command that opens a room also keeps it: it mends what is damaged and writes the day's backup; a hook
+never moves a database. One call that touches several rooms asks them in order; a refusal in a later one gives back
+what this call took in the earlier ones.
 """
 
 from __future__ import annotations
 
 import os
 
-from clearway import repository, wire
+from clearway import config, paths, platforms, repository, wire
 from clearway.alive import Liveness
 from clearway.beats import rooms_with
-from clearway.config import Caller, Settings, pointer_text, read_pointer
+from clearway.clock import iso
+from clearway.config import Caller, Settings, read_pointer, read_team
 from clearway.db import statements
 from clearway.errors import Refusal
 from clearway.limits import COMMAND_LOCK_WAIT_MS
-from clearway.room import MACHINE, Room, beat_folder, open_machine_room, open_room
+from clearway.policy import Outside
+from clearway.room import MACHINE, Room, beat_folder, open_machine_room, open_room, open_room_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
-    from clearway.db import Row
+    from clearway.clock import Clock
     from clearway.db.tx import Tx
     from clearway.op import Operation
     from clearway.repository import Place, Repository
 
 SQL = statements(__file__)
 _PATH_ARGUMENTS = ("paths", "path")
+_CHOSEN = "chosen"
 
 
 class Rooms:
@@ -42,18 +47,25 @@ class Rooms:
         liveness: Liveness | None = None,
         upgrade: bool = True,
         lock_wait_ms: int = COMMAND_LOCK_WAIT_MS,
+        say: Callable[[str], None] | None = None,
     ) -> None:
+        """upgrade: rooms may be brought forward, mended and backed up (not by a hook). say: hears one sentence about
+        whatever a person should know of a room that was made, restored or mended here."""
         self.settings = settings
         self.clock = settings.clock()
         self.liveness = liveness or Liveness()
         self._upgrade = upgrade
         self._lock_wait_ms = lock_wait_ms
+        self._say = say or _keep_silent
+        self._outside = Outside(settings.environ, settings.home)
         self._open: dict[str, Room] = {}
 
     def of_folder(self, folder: str) -> Room:
         """The room of the repository in which someone works. PROJECT_NOT_FOUND outside of any."""
         found = repository.holding(os.path.realpath(folder))
         if found is None:
+            if self.settings.room:
+                return self._chosen(None)
             raise Refusal(
                 "PROJECT_NOT_FOUND", f"{folder} is in no repository; go into one, or run clearway init in a project."
             )
@@ -61,7 +73,14 @@ class Rooms:
 
     def of_repository(self, place: Repository | None) -> Room:
         """The room of a repository, made if it has none yet; the machine room for None."""
-        return self._of_project(MACHINE if place is None else self.project_of(place))
+        if place is None:
+            return self._of_project(MACHINE)
+        if self.settings.room:
+            return self._chosen(place)
+        project = self.project_of(place)
+        if project not in self._open:
+            self._check_connected(place, project)
+        return self._of_project(project)
 
     def of_session(self, session: str) -> list[Room]:
         """The rooms in which a session has acted on this machine: one that works in several ends its turn in all."""
@@ -75,46 +94,82 @@ class Rooms:
     def _of_project(self, project: str) -> Room:
         room = self._open.get(project)
         if room is None:
-            room = self._machine() if project == MACHINE else self._room(project)
-            self._open[project] = room
+            room = self._open[project] = self._kept(project)
+            room.outside = self._outside
         return room
 
     def project_of(self, place: Repository) -> str:
         """The project id of a repository: what its pointer says, else what this machine remembers."""
         self._check_outside(place)
-        named = read_pointer(place.root)
-        return named or self._remembered(place, None)
+        named = read_pointer(place.root) or read_team(place.root)
+        if named is None:
+            return self._remembered(place)
+        self._keep_in_mind(place, named)
+        return named
 
     def known(self, place: Repository) -> str | None:
         """The project id of a repository that has a room here already, or None. Makes nothing."""
         self._check_outside(place)
+        if self.settings.room:
+            return self._chosen(place).project
         home = self.settings.home
-        project = read_pointer(place.root)
+        project = read_pointer(place.root) or read_team(place.root)
         if project is None and os.path.exists(os.path.join(home, "machine.db")):
-            row = self._find(place)
-            project = None if row is None else row.project_id
-        files = [os.path.join(home, "rooms", project, name) for name in ("room.db", "address")] if project else []
-        return project if any(os.path.exists(file) for file in files) else None
+            project = self._find(place)
+        if project is None:
+            return None
+        folder = self.folder(project)
+        is_here = any(os.path.exists(os.path.join(folder, name)) for name in ("room.db", "address", "backups"))
+        return project if is_here or read_team(place.root) else None
+
+    def folder(self, project: str) -> str:
+        """Where this machine keeps what belongs to a project."""
+        return os.path.join(self.settings.home, "rooms", project)
 
     def adopt(self, place: Repository) -> str:
         """Write the pointer file, with the project that this repository already has here. The project id."""
-        project = self._remembered(place, None)
-        file = os.path.join(place.root, ".clearway.json")
-        aside = f"{file}.{self.clock.new_id()}"
-        with open(aside, "x", encoding="utf-8") as opened:
-            opened.write(pointer_text(project))
-        try:
-            os.link(aside, file)
-        except FileExistsError:
+        self._check_outside(place)
+        project = read_team(place.root) or self._remembered(place)
+        if not self._write_once(place, config.POINTER, config.pointer_text(project)):
             raise Refusal(
                 "PROJECT_ALREADY_INITIALIZED", f"{place.root} already has a pointer file; nothing was changed."
-            ) from None
-        finally:
-            os.unlink(aside)
+            )
         return project
+
+    def share(self, place: Repository, project: str, address: str) -> None:
+        """Write down that this project's room is on a server: the fact in the repository, the address only here."""
+        folder = self.folder(project)
+        platforms.make_private(folder)
+        aside = os.path.join(folder, f"address.{self.clock.new_id()}")
+        descriptor = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        try:
+            os.write(descriptor, f"{address}\n".encode())
+        finally:
+            os.close(descriptor)
+        os.replace(aside, os.path.join(folder, "address"))
+        self._write_once(place, config.TEAM, config.team_text(project))
+
+    def _write_once(self, place: Repository, name: str, text: str) -> bool:
+        file = os.path.join(place.root, name)
+        aside = f"{file}.{self.clock.new_id()}"
+        try:
+            with open(aside, "x", encoding="utf-8") as opened:
+                opened.write(text)
+            return platforms.put_in_place(aside, file)
+        finally:
+            if os.path.lexists(aside):
+                os.unlink(aside)
 
     def ask(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Answer an operation in the room it belongs to: that of its paths, else that of the caller's folder."""
+        try:
+            return self._ask(operation, arguments, caller)
+        except Refusal as refusal:
+            if refusal.code != "STORAGE_CORRUPT" or not self._mended_while_open(refusal):
+                raise
+        return self._ask(operation, arguments, caller)
+
+    def _ask(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
         groups = self._by_room(arguments, caller)
         if groups is None:
             return self.of_folder(caller.cwd).ask(operation, arguments, caller)
@@ -140,9 +195,9 @@ class Rooms:
         self, operation: Operation, arguments: dict[str, Any], caller: Caller, groups: list[tuple[Room, list[str]]]
     ) -> dict[str, Any]:
         replies: list[dict[str, Any]] = []
-        for place, (room, paths) in enumerate(groups):
+        for place, (room, here) in enumerate(groups):
             try:
-                replies.append(room.ask(operation, {**arguments, "paths": paths}, caller))
+                replies.append(room.ask(operation, {**arguments, "paths": here}, caller))
             except Refusal:
                 taken = [
                     (earlier[0], [lease["fence"] for lease in reply.get("granted", [])])
@@ -150,7 +205,8 @@ class Rooms:
                 ]
                 self.give_back(taken, caller)
                 raise
-        return {name: [item for reply in replies for item in reply[name]] for name in replies[0]}
+        names = {name: None for reply in replies for name in reply}
+        return {name: [item for reply in replies for item in reply.get(name, [])] for name in names}
 
     def _by_room(self, arguments: dict[str, Any], caller: Caller) -> list[tuple[Room, list[str]]] | None:
         """The rooms that hold these paths, in order of id, each with its own; None when no path is given."""
@@ -164,51 +220,204 @@ class Rooms:
             cwd = caller.cwd  # the door refuses what is not a text
         by_project: dict[str, tuple[Room, list[str]]] = {}
         for raw in raws:
-            place = self.locate(raw, cwd)
-            room = self.of_repository(place.repository)
+            if paths.resource(raw):
+                room = self.of_folder(cwd)
+            else:
+                room = self.of_repository(self.locate(raw, cwd).repository)
             by_project.setdefault(room.engine.path, (room, []))[1].append(raw)
         return [by_project[project] for project in sorted(by_project)]
 
-    def _room(self, project: str) -> Room:
-        return open_room(
-            project,
-            home=self.settings.home,
-            clock=self.clock,
-            liveness=self.liveness,
-            upgrade=self._upgrade,
-            lock_wait_ms=self._lock_wait_ms,
-        )
+    # --- opening ------------------------------------------------------------------------------------------------
 
-    def _machine(self) -> Room:
-        return open_machine_room(
-            home=self.settings.home,
-            clock=self.clock,
-            liveness=self.liveness,
-            upgrade=self._upgrade,
-            lock_wait_ms=self._lock_wait_ms,
-        )
+    def _kept(self, project: str) -> Room:
+        """Open the room of a project, or the machine's; mend it first where that is needed and allowed."""
+        if project != MACHINE:
+            self._look_before_making(project)
+        try:
+            room = self._opened(project)
+        except Refusal as refusal:
+            if refusal.code != "STORAGE_CORRUPT" or not self._upgrade:
+                raise
+            self._mend(project)
+            room = self._opened(project)
+        if self._upgrade and room.engine.name == "sqlite":
+            file = daily_backup(room.engine.path, self.clock)
+            if not os.path.exists(file):
+                from clearway import keeping
+
+                keeping.daily(room, file)
+        return room
+
+    def _opened(self, project: str) -> Room:
+        opening: dict[str, Any] = {
+            "home": self.settings.home,
+            "clock": self.clock,
+            "liveness": self.liveness,
+            "upgrade": self._upgrade,
+            "lock_wait_ms": self._lock_wait_ms,
+        }
+        if project == MACHINE:
+            return open_machine_room(**opening)
+        return open_room(project, **opening)
+
+    def _look_before_making(self, project: str) -> None:
+        """A room is not begun anew beside what is left of it."""
+        folder = self.folder(project)
+        if any(os.path.exists(os.path.join(folder, name)) for name in ("room.db", "address")):
+            return
+        if not _has_leftovers(folder):
+            return
+        if not self._upgrade:
+            raise Refusal(
+                "STORAGE_CORRUPT",
+                f"The file of the room in {folder} is gone; any clearway command restores its newest backup.",
+            )
+        self._mend(project)
+
+    def _mend(self, project: str) -> None:
+        """Mend a room if it is proved to be damaged, or gone beside its backups."""
+        from clearway import keeping
+
+        file = os.path.join(self.settings.home, "machine.db")
+        if project != MACHINE:
+            file = os.path.join(self.folder(project), "room.db")
+        told = keeping.mend(file, project, self.clock, self._lock_wait_ms)
+        if told is not None:
+            self._say(told)
+
+    def _mended_while_open(self, refusal: Refusal) -> bool:
+        """The same for a room in which the damage showed while it was asked. Whether to ask again."""
+        file = refusal.facts.get("file")
+        damaged = next((each for each, room in self._open.items() if room.engine.path == file), None)
+        if damaged is None or damaged == _CHOSEN or not self._upgrade:
+            return False
+        self._open.pop(damaged).close()
+        self._mend(damaged)
+        return True
+
+    def _chosen(self, place: Repository | None) -> Room:
+        """The room that --room or CLEARWAY_ROOM names, instead of the one that would be found."""
+        room = self._open.get(_CHOSEN)
+        if room is None:
+            room = self._open[_CHOSEN] = self._open_chosen(place)
+        return room
+
+    def _open_chosen(self, place: Repository | None) -> Room:
+        named = None if place is None else read_pointer(place.root) or read_team(place.root)
+        opening: dict[str, Any] = {
+            "home": self.settings.home,
+            "clock": self.clock,
+            "liveness": self.liveness,
+            "upgrade": self._upgrade,
+            "lock_wait_ms": self._lock_wait_ms,
+        }
+        if not config.is_address(self.settings.room):
+            return open_room_file(os.path.realpath(os.path.expanduser(self.settings.room)), named, **opening)
+        if named is None:
+            raise Refusal(
+                "PROJECT_NOT_FOUND",
+                "The address of a server does not say which project is meant; go into a repository with "
+                f"{config.POINTER}.",
+            )
+        return open_room(named, address=self.settings.room, make=False, **opening)
+
+    # --- which project it is ----------------------------------------------------------------------------------------
 
     def _check_outside(self, place: Repository) -> None:
         home = self.settings.home
-        if home == place.root or home.startswith(place.root + "/"):
+        if home == place.root or home.startswith(place.root.rstrip("/") + "/"):
             raise Refusal(
                 "STORAGE_CONFIGURATION",
                 f"CLEARWAY_HOME ({home}) is inside the repository {place.root}; choose another.",
             )
 
-    def _remembered(self, place: Repository, project: str | None) -> str:
+    def _check_connected(self, place: Repository, project: str) -> None:
+        """A team's project is never begun anew on a machine that does not know where the team's room is."""
+        team = read_team(place.root)
+        if team is None or os.path.exists(os.path.join(self.folder(project), "address")):
+            if team is None and read_pointer(place.root) is not None:
+                self._tell_of_new(project)
+            return
+        if team != project:
+            raise Refusal(
+                "INVALID_PROJECT_IDENTITY",
+                f"{config.POINTER} and {config.TEAM} in {place.root} name two projects; restore them from version "
+                "control.",
+            )
+        raise Refusal(
+            "PROJECT_NOT_CONNECTED",
+            "This project's room is on a PostgreSQL server whose address this machine does not know; "
+            "run clearway init --database DSN.",
+        )
+
+    def _tell_of_new(self, project: str) -> None:
+        folder = self.folder(project)
+        if not any(os.path.exists(os.path.join(folder, name)) for name in ("room.db", "address", "backups")):
+            self._say(f"this project had no room on this machine; an empty one is made in {folder}")
+
+    def _keep_in_mind(self, place: Repository, project: str) -> None:
+        """Remember a project that a pointer names, for the branches that lack the file. A mark spares the next hook
+        from opening the machine room for it."""
+        where = _whereabouts(place)
+        mark = os.path.join(self.settings.home, "run", "known", f"{where['device']}-{where['inode']}")
+        said = f"{project} {where['common']}\n"
+        try:
+            with open(mark, encoding="utf-8") as opened:
+                if opened.read() == said:
+                    return
+        except (OSError, ValueError):
+            pass
+        try:
+            self.of_repository(None).run(
+                lambda tx: tx.change(SQL.remember, **where, project=project, wall=tx.wall),
+                caller=self._house(),
+                durable=False,
+            )
+            platforms.make_private(os.path.dirname(mark))
+            descriptor = os.open(mark, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+            try:
+                os.write(descriptor, said.encode())
+            finally:
+                os.close(descriptor)
+        except (OSError, Refusal):
+            pass  # the pointer itself still says it; the next call tries again
+
+    def _remembered(self, place: Repository) -> str:
         known = self._find(place)
         if known is not None:
-            return known.project_id
+            return known
         where = _whereabouts(place)
-        return self.of_repository(None).run(lambda tx: _remember(tx, where, project), caller=self._house())
+        return self.of_repository(None).run(lambda tx: _remember(tx, where), caller=self._house())
 
-    def _find(self, place: Repository) -> Row | None:
+    def _find(self, place: Repository) -> str | None:
         where = _whereabouts(place)
-        return self.of_repository(None).run(lambda tx: tx.one(SQL.find, **where), caller=self._house(), writes=False)
+        moved = _was_here_before(place)
+        return self.of_repository(None).run(
+            lambda tx: _known(tx, where, moved=moved), caller=self._house(), writes=False
+        )
 
     def _house(self) -> Caller:
         return Caller("clearway", host=self.liveness.host)
+
+
+def _keep_silent(_: str) -> None:
+    """What nobody wants to hear."""
+
+
+def daily_backup(file: str, clock: Clock) -> str:
+    """The name of today's backup of the room in `file`."""
+    return os.path.join(os.path.dirname(file), "backups", f"daily-{iso(clock.wall())[:10]}.db")
+
+
+def _has_leftovers(folder: str) -> bool:
+    """Whether a room that has no file has left anything: backups, or a file that was moved aside."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return False
+    if any(name.startswith("room.db.") and ".new" not in name for name in names):
+        return True
+    return "backups" in names and bool(os.listdir(os.path.join(folder, "backups")))
 
 
 def _whereabouts(place: Repository) -> dict[str, Any]:
@@ -216,11 +425,23 @@ def _whereabouts(place: Repository) -> dict[str, Any]:
     return {"common": place.common or place.root, "device": facts.st_dev, "inode": facts.st_ino}
 
 
-def _remember(tx: Tx, where: dict[str, Any], project: str | None) -> str:
-    known = tx.one(SQL.find, **where)  # another process may have been first
+def _was_here_before(place: Repository) -> bool:
+    """Whether this very git directory has been in a room: it holds its checkout's id, and its inode is no other's."""
+    return bool(place.git) and os.path.exists(os.path.join(place.git, repository.CHECKOUT_FILE))
+
+
+def _known(tx: Tx, where: dict[str, Any], *, moved: bool) -> str | None:
+    row = tx.one(SQL.find, common=where["common"], inode=where["inode"])
+    if row is None and moved:
+        row = tx.one(SQL.find_moved, device=where["device"], inode=where["inode"])
+    return None if row is None else row.project_id
+
+
+def _remember(tx: Tx, where: dict[str, Any]) -> str:
+    known = _known(tx, where, moved=False)  # another process may have been first
     if known is not None:
-        return known.project_id
-    made = project or tx.new_id()
+        return known
+    made = tx.new_id()
     tx.change(SQL.remember, **where, project=made, wall=tx.wall)
     return made
 

@@ -1,6 +1,11 @@
--- A folder that was deleted and made anew has another identity, and is another repository.
+-- A folder that was deleted and made anew has another inode, and is another repository. The number of a device may
+-- change with a boot, so it is not asked here.
 -- name: find
-SELECT project_id FROM repository WHERE common_directory = :common AND device = :device AND inode = :inode
+SELECT project_id FROM repository WHERE common_directory = :common AND inode = :inode
+
+-- The same git directory, under the name it had before it was moved.
+-- name: find_moved
+SELECT project_id FROM repository WHERE device = :device AND inode = :inode ORDER BY seen_wall DESC LIMIT 1
 
 -- name: remember
 INSERT INTO repository (common_directory, device, inode, project_id, seen_wall)
