@@ -7,7 +7,6 @@ type checking only; it is loaded when a surface asks.
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 import types
@@ -15,7 +14,7 @@ import typing
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypedDict, get_args, get_origin
 
-from clearway import lifecycle, limits, repository
+from clearway import config, lifecycle, limits, paths, repository
 from clearway.clock import Clock
 from clearway.config import Caller
 from clearway.errors import Refusal
@@ -194,6 +193,51 @@ class Record(Kind):
         }
 
 
+class Patch(Record):
+    """Fields to change: an absent one stays as it is, and null clears one that may be empty."""
+
+    def __init__(self, shape: Any) -> None:
+        super().__init__(shape)
+        hints = typing.get_type_hints(shape, include_extras=True)
+        self.nullable = frozenset(name for name, hint in hints.items() if type(None) in get_args(hint))
+        self.required = frozenset[str]()
+
+    def check(self, value: Any, field: str, where: Where) -> dict[str, Any]:
+        found = super().check(value, field, where)
+        for name, item in value.items():
+            if item is None and name not in self.nullable:
+                raise Problem(f"{field}.{name}", "NULL_NOT_ALLOWED", "cannot be cleared")
+        return {name: found.get(name) for name in value}
+
+    def schema(self) -> dict[str, Any]:
+        fields = {
+            name: {**kind.schema(), "type": ["string", "null"]} if name in self.nullable else kind.schema()
+            for name, kind in self.fields.items()
+        }
+        return {"type": "object", "properties": fields, "additionalProperties": False}
+
+
+class RepositoryPath(Text):
+    """A path from the repository's root, wherever the caller stands: it may not exist yet."""
+
+    def check(self, value: Any, field: str, where: Where) -> str:
+        text = super().check(value, field, where)
+        parts = [part for part in text.split("/") if part not in ("", ".")]
+        if text.startswith(("/", "~")) or "\\" in text or ".." in parts or text[1:2] == ":":
+            raise Problem(field, "INVALID_PATH", "must be a path from the repository's root, without .. or a drive")
+        return "/".join(parts) or "."
+
+
+class NameOfAgent(Text):
+    """The name of an agent, as those are formed."""
+
+    def check(self, value: Any, field: str, where: Where) -> str:
+        name = super().check(value, field, where)
+        if config.agent_name(name, fallback="") != name:
+            raise Problem(field, "INVALID_VALUE", "must be letters, digits, dots, dashes or underscores")
+        return name
+
+
 class ArtifactUri(Text):
     """A reference: a repository-relative path, or an http(s) address without credentials."""
 
@@ -210,12 +254,36 @@ class ArtifactUri(Text):
 
 
 class PathText(Kind):
-    """A path, resolved in the caller's process to the place that a room knows."""
+    """A path, resolved in the caller's process to the place that a room knows; or a named resource."""
 
     def check(self, value: Any, field: str, where: Where) -> Place:
         if not isinstance(value, str):
             raise Problem(field, "INVALID_VALUE", "must be a text")
+        resource = paths.resource(value)
+        if resource is not None:
+            return repository.named(*resource)
         return repository.locate(value, where.cwd, os.path.expanduser("~"), where.clock)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string"}
+
+
+class Span(Kind):
+    """A length of time as people write it: 90s, 30m or 2h; in milliseconds."""
+
+    _UNITS = types.MappingProxyType({"s": 1_000, "m": 60_000, "h": 3_600_000})
+
+    def __init__(self, seconds_max: int) -> None:
+        self.seconds_max = seconds_max
+
+    def check(self, value: Any, field: str, where: Where) -> int:
+        number, unit = (value[:-1], value[-1:]) if isinstance(value, str) else ("", "")
+        if not (number.isascii() and number.isdigit() and len(number) < 9 and unit in self._UNITS):
+            raise Problem(field, "INVALID_VALUE", "must be a length of time such as 90s, 30m or 2h")
+        span = int(number) * self._UNITS[unit]
+        if not 0 < span <= self.seconds_max * 1_000:
+            raise Problem(field, "OUT_OF_RANGE", f"must be from 1s to {self.seconds_max // 3_600}h")
+        return span
 
     def schema(self) -> dict[str, Any]:
         return {"type": "string"}
@@ -240,10 +308,9 @@ class Form:
     def __init__(self, operation: Operation) -> None:
         about = abouts(operation.function)
         names = {**vars(sys.modules[__name__]), **vars(sys.modules[operation.function.__module__])}
-        signature = inspect.signature(operation.function)
         self.parameters = {
-            name: _parameter(parameter, names, about.get(name, ""))
-            for name, parameter in signature.parameters.items()
+            name: _parameter(name, hint, default, names, about.get(name, ""))
+            for name, (hint, default) in _signature(operation.function).items()
             if name != "tx"
         }
         self.takes_paths = any(_is_path(parameter.kind) for parameter in self.parameters.values())
@@ -312,7 +379,7 @@ def schema(operation: Operation) -> dict[str, Any]:
 
 def summary(operation: Operation) -> str:
     """The first line of the docstring."""
-    return (inspect.getdoc(operation.function) or "").partition("\n")[0]
+    return (operation.function.__doc__ or "").strip().partition("\n")[0]
 
 
 def description(operation: Operation) -> str:
@@ -326,10 +393,10 @@ def abouts(function: Any) -> dict[str, str]:
 
 
 def _blocks(function: Any) -> tuple[list[str], dict[str, str]]:
-    names = set(inspect.signature(function).parameters)
+    names = _signature(function)
     prose: list[str] = []
     about: dict[str, str] = {}
-    for block in (inspect.getdoc(function) or "").split("\n\n"):
+    for block in _doc(function).split("\n\n"):
         current = ""
         for line in block.split("\n"):
             name, colon, rest = line.partition(":")
@@ -343,12 +410,28 @@ def _blocks(function: Any) -> tuple[list[str], dict[str, str]]:
     return prose, about
 
 
-def _parameter(parameter: inspect.Parameter, names: dict[str, Any], about: str) -> Parameter:
-    hint = eval(parameter.annotation, names) if isinstance(parameter.annotation, str) else parameter.annotation
-    required = parameter.default is inspect.Parameter.empty
-    return Parameter(
-        parameter.name, _kind(hint), required=required, default=None if required else parameter.default, about=about
-    )
+def _signature(function: Any) -> dict[str, tuple[Any, Any]]:
+    """The parameters of a plain function, each with its annotation and its default, which is a tuple of one or of none.
+
+    Asked of the code itself: `inspect` takes longer to load than a command takes to run.
+    """
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount]
+    given = function.__defaults__ or ()
+    defaults = [()] * (len(names) - len(given)) + [(value,) for value in given]
+    return {name: (function.__annotations__[name], default) for name, default in zip(names, defaults, strict=True)}
+
+
+def _doc(function: Any) -> str:
+    """The docstring without the indentation of the code around it."""
+    first, *rest = (function.__doc__ or "").split("\n")
+    margin = min((len(line) - len(line.lstrip()) for line in rest if line.strip()), default=0)
+    return "\n".join([first.strip(), *(line[margin:] for line in rest)]).strip()
+
+
+def _parameter(name: str, hint: Any, default: tuple[Any, ...], names: dict[str, Any], about: str) -> Parameter:
+    hint = eval(hint, names) if isinstance(hint, str) else hint
+    return Parameter(name, _kind(hint), required=not default, default=default[0] if default else None, about=about)
 
 
 def _kind(hint: Any) -> Kind:
@@ -450,6 +533,12 @@ Placed = Annotated[Place, PathText()]
 PlacedPaths = Annotated[list[Place], Many(PathText(), limits.PATHS_PER_CLAIM_MAX, least=1)]
 
 
+SettingName = Annotated[str, Text(limits.ID_CHARS_MAX)]
+SettingValue = Annotated[str, Text(limits.DECLARED_COMMANDS_CHARS_MAX)]
+Duration = Annotated[int, Span(limits.PAUSE_SECONDS_MAX)]
+HistoryLimit = Annotated[int, Whole(1, limits.LIST_MAX)]
+
+
 class ArtifactShape(TypedDict):
     type: Annotated[str, Choice(lifecycle.ARTIFACT_TYPES)]
     uri: Annotated[str, ArtifactUri(limits.ARTIFACT_URI_CHARS_MAX)]
@@ -458,3 +547,43 @@ class ArtifactShape(TypedDict):
 
 Artifacts = Annotated[list[ArtifactShape], Many(Record(ArtifactShape), limits.ARTIFACTS_MAX)]
 ClaimKind = Literal["work", "review"]
+
+
+IssuePaths = Annotated[list[str], Many(RepositoryPath(limits.PATH_CHARS_MAX), limits.ISSUE_PATHS_MAX, unique=True)]
+AgentName = Annotated[str, NameOfAgent(limits.AGENT_NAME_CHARS_MAX)]
+Version = Annotated[int, Whole(1, limits.NUMBER_MAX)]
+EventNumber = Annotated[int, Whole(0, limits.NUMBER_MAX)]
+EventTypes = Annotated[list[str], Many(Text(limits.LABEL_CHARS_MAX), limits.EVENT_TYPES_MAX, unique=True)]
+ChangesLimit = Annotated[int, Whole(1, limits.CHANGES_MAX)]
+RelationType = Annotated[str, Choice(lifecycle.RELATIONS)]
+RelationAction = Annotated[str, Choice(("add", "remove"))]
+Comment = Annotated[str, Text(limits.COMMENT_CHARS_MAX)]
+LabelName = Annotated[str, Trimmed(limits.LABEL_CHARS_MAX)]
+LabelDescription = Annotated[str, Text(limits.LABEL_DESCRIPTION_CHARS_MAX, blank=True)]
+AttemptStatuses = Annotated[
+    list[str], Many(Choice(lifecycle.ATTEMPT_STATUSES), len(lifecycle.ATTEMPT_STATUSES), unique=True)
+]
+ActivityTypes = Annotated[list[str], Many(Choice(lifecycle.ACTIVITY_TYPES), len(lifecycle.ACTIVITY_TYPES), unique=True)]
+
+
+class ChangesShape(TypedDict):
+    title: Title
+    description: Description | None
+    acceptance_criteria: Criteria | None
+    type: IssueType
+    priority: Priority
+    status: Status
+    parent_issue_id: IssueRef | None
+    blocked_reason: Reason | None
+    labels: Labels
+    paths: IssuePaths
+    reserved_for: AgentName | None
+
+
+class AcknowledgedShape(TypedDict):
+    issue_version: Version
+    latest_event_id: EventNumber
+
+
+Changes = Annotated[dict[str, Any], Patch(ChangesShape)]
+Acknowledged = Annotated[dict[str, int], Record(AcknowledgedShape)]

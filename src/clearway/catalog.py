@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from clearway.crew import agents, leases
 from clearway.op import Operation, operation_of
-from clearway.work import attempts, context, issues
+from clearway.work import activity, attempts, context, issues, labels, relations, remarks, updates
 
 _FUNCTIONS = (
     issues.list_issues,
     issues.get_issue,
     issues.create_issue,
+    updates.update_issue,
+    updates.archive_issue,
     attempts.claim_issue,
     attempts.renew_attempt,
     attempts.save_attempt_note,
     attempts.finish_attempt,
+    attempts.release_attempt,
     context.get_work_context,
+    remarks.add_comment,
+    activity.get_changes,
+    activity.get_issue_activity,
+    activity.list_attempts,
+    relations.manage_issue_relation,
+    labels.list_labels,
+    labels.rename_label,
+    labels.describe_label,
     agents.room,
     leases.claim_paths,
     leases.release_paths,

@@ -49,6 +49,11 @@ NOTE_KINDS = ("progress", "finding", "warning", "checkpoint")
 ARTIFACT_TYPES = ("file", "directory", "url", "commit", "branch", "pull_request", "log", "other")
 
 PATH_MODES = ("edit", "run")
+ACTIVITY_TYPES = ("comments", "attempt_notes", "attempts", "events")
+RELATIONS = ("blocks", "related_to", "duplicates")
+
+# A change of these by somebody else makes the work on an issue another one: whoever completes it must have seen it.
+CHANGES_THE_WORK = frozenset({"description", "acceptance_criteria", "status", "blocked_reason"})
 
 
 def may_move(status: str, target: str) -> bool:

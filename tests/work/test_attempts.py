@@ -582,7 +582,7 @@ def test_completed_work_moves_the_issue_where_it_says(
 
 
 def test_an_issue_that_moved_meanwhile_cannot_be_moved_from_where_it_was(world: World) -> None:
-    """I13."""
+    """I44."""
     ready_issue(world)
     agent = world.agent("claude-code")
     claim = agent.ask("claim_issue", next=True)
@@ -592,7 +592,7 @@ def test_an_issue_that_moved_meanwhile_cannot_be_moved_from_where_it_was(world: 
         "finish_attempt", **proof(claim), outcome="completed", result_summary="x", target_issue_status="done"
     )
 
-    assert (refusal.code, refusal.retryable) == ("INVALID_STATUS_TRANSITION", False)
+    assert (refusal.code, refusal.retryable) == ("ISSUE_CHANGED_DURING_ATTEMPT", True)
     assert fail(agent, claim)["issue_status"] == "cancelled"
 
 

@@ -62,7 +62,9 @@ def test_a_context_of_nothing_says_nothing(world: World) -> None:
 
     context = world.agent("codex").ask("get_work_context", issue_id="ISSUE-1")
 
-    assert set(context) == {"issue", "truncated", "truncated_sections"}
+    lists = {"blockers", "changes", "neighbours", "warnings"}
+    assert set(context) == {"issue", "truncated", "truncated_sections", *lists}
+    assert not any(context[name] for name in lists)
 
 
 def test_the_newest_checkpoint_counts_and_important_notes_come_first(world: World) -> None:

@@ -11,28 +11,31 @@ from clearway import clock, lapse, wire
 from clearway.db import Row, statements
 from clearway.errors import Refusal
 from clearway.leasing import attempt_lives_until, has_lapsed
-from clearway.lifecycle import CLAIM_KIND, FAILED_ATTEMPTS, PRIORITIES, REPEATED_FAILURES, REVIEW_OUTCOMES, may_move
+from clearway.lifecycle import CLAIM_KIND, REVIEW_OUTCOMES, may_move
 from clearway.limits import CONTEXT_BYTES, ISSUE_LEASE_SECONDS
 from clearway.op import op
 from clearway.untrusted import folded
+from clearway.work import blocking, completion, issues, schedule
 from clearway.work import context as contexts
-from clearway.work import issues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from clearway.arguments import (
+        Acknowledged,
         Artifacts,
         AttemptRef,
         FailureCode,
         InterruptionCode,
         IssueRef,
+        Labels,
         LeaseSeconds,
         LeaseToken,
         NoteKind,
         NoteText,
         Outcome,
+        Priorities,
         Reason,
         ReviewOutcome,
         Steps,
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
 
 SQL = statements(__file__)
 EVIDENCE_CHARS = 4_000
+BLOCKERS_NAMED = 5
 
 
 @op(writes=True, core=True, keyed="session", cli="issue claim")
@@ -53,49 +57,30 @@ def claim_issue(
     next: Yes = False,
     lease_seconds: LeaseSeconds = ISSUE_LEASE_SECONDS,
     context: Yes = True,
+    labels: Labels | None = None,
+    priorities: Priorities | None = None,
+    epic_id: IssueRef | None = None,
 ) -> dict[str, Any]:
     """Take the lease on one ready issue and start working. Answers the lease_token to finish with, and the context.
 
     issue_id: the issue, as ISSUE-42 or its id.
     next: choose the best ready issue instead.
+    labels: next with any of these.
     """
     if (issue_id is None) == (not next):
         raise issues_field("issue_id", "REQUIRED", "Give exactly one of issue_id and next.")
+    if issue_id is not None and (labels, priorities, epic_id) != (None, None, None):
+        raise issues_field("next", "REQUIRED", "labels, priorities and epic_id go with next only.")
     why = None
     if issue_id is None:
-        issue, why = _choose(tx)
+        issue, why = schedule.choose(tx, labels=labels, priorities=priorities, epic=epic_id)
     else:
         issue = issues.find(tx, issue_id)
     mine = issues.live_attempt(tx, issue.id) if issue.held_by else None
     if mine is not None and mine.session == tx.caller.key:
-        token = tx.token(mine.id, mine.fence)
-        return _claimed(
-            tx, issue, mine.id, mine.kind, mine.fence, mine.expires_at, token=token, context=context, resumed=True
-        )
+        return _resumed(tx, issue, mine, context=context)
     _check_claimable(tx, issue, mine)
-    kind = CLAIM_KIND[issue.status]
-    attempt, fence = tx.new_id(), tx.new_fence()
-    token = tx.token(attempt, fence)
-    expires_at = tx.now + lease_seconds * 1_000
-    event = tx.tell("attempt_started", issue=issue.id, attempt=attempt, kind=kind, fence=fence)
-    tx.change(
-        SQL.start,
-        id=attempt,
-        issue=issue.id,
-        session=tx.caller.key,
-        agent=tx.caller.agent,
-        kind=kind,
-        fence=fence,
-        token_hash=clock.token_hash(token),
-        lease_ms=lease_seconds * 1_000,
-        issue_version=issue.version,
-        event=event,
-        now=tx.now,
-        expires_at=expires_at,
-        wall=tx.wall,
-    )
-    issues.note_event(tx, issue.id, event)
-    return _claimed(tx, issue, attempt, kind, fence, expires_at, token=token, context=context, why=why)
+    return _start(tx, issue, lease_seconds * 1_000, context=context, why=why)
 
 
 @op(writes=True, core=True, durable=False, cli="attempt renew")
@@ -165,6 +150,7 @@ def finish_attempt(
     next_steps: Steps | None = None,
     verification: Steps | None = None,
     artifacts: Artifacts | None = None,
+    acknowledged_changes: Acknowledged | None = None,
 ) -> dict[str, Any]:
     """End your attempt, give back its paths, and leave the result. Failed and interrupted are always accepted.
 
@@ -172,6 +158,7 @@ def finish_attempt(
     failure_reason_code: with failed.
     interruption_reason_code: with interrupted.
     verification: how you know it works.
+    acknowledged_changes: as a refusal named them.
     """
     attempt = held(tx, attempt_id, lease_token, late=result_summary)
     given = {
@@ -183,37 +170,38 @@ def finish_attempt(
     }
     _check_shape(outcome, attempt.kind, given, reason_details)
     issue = issues.find(tx, attempt.issue)
+    warnings = completion.check(tx, attempt, issue, acknowledged_changes) if outcome == "completed" else []
     target = _target(issue, outcome, target_issue_status, review_outcome)
-    tx.change(
-        SQL.finish,
-        id=attempt.id,
-        status=outcome,
-        wall=tx.wall,
-        result_summary=result_summary,
-        next_steps=_listed(next_steps),
-        verification=_listed(verification),
-        failure_code=failure_reason_code,
-        interruption_code=interruption_reason_code,
-        reason_details=reason_details,
-    )
-    _attach(tx, attempt, artifacts)
-    event = tx.tell(f"attempt_{outcome}", issue=issue.id, attempt=attempt.id, fence=attempt.fence, target=target)
-    version = issue.version
-    if target is None:
-        issues.note_event(tx, issue.id, event)
-    else:
-        version = issues.move(tx, issue, target, event, blocked_reason=blocked_reason)
-    released = lapse.release_of_attempt(tx, attempt.id)
-    return {
-        "attempt_id": attempt.id,
-        "attempt_status": outcome,
-        "issue_id": issue.id,
-        "issue_status": target or issue.status,
-        "issue_version": version,
-        "latest_event_id": event,
-        "warnings": [],
-        **({"released_paths": released} if released else {}),
+    result = {
+        "result_summary": result_summary,
+        "next_steps": _listed(next_steps),
+        "verification": _listed(verification),
+        "failure_code": failure_reason_code,
+        "interruption_code": interruption_reason_code,
+        "reason_details": reason_details,
     }
+    _attach(tx, attempt, artifacts)
+    return _end(tx, attempt, issue, outcome, result, target, blocked_reason=blocked_reason, warnings=warnings)
+
+
+@op(writes=True, cli="attempt release")
+def release_attempt(tx: Tx, attempt_id: AttemptRef) -> dict[str, Any]:
+    """Give an attempt back without its token: your own, or as the human anyone's. Its notes stay."""
+    attempt = _find(tx, attempt_id)
+    if attempt.status != "active":
+        raise _not_active(attempt)
+    own = attempt.session == tx.caller.key or (attempt.named and attempt.agent == tx.caller.agent)
+    if not own and not tx.caller.human:
+        raise Refusal(
+            "NOT_YOURS",
+            f"ISSUE-{attempt.number} is being worked on by {attempt.agent}; only that session or the human can end it.",
+            attempt_id=attempt.id,
+            agent=attempt.agent,
+        )
+    result = dict.fromkeys(("result_summary", "next_steps", "verification", "failure_code", "reason_details"))
+    forced: dict[str, Any] = {} if own else {"forced": True, "of": attempt.session}
+    issue = issues.find(tx, attempt.issue)
+    return _end(tx, attempt, issue, "interrupted", {**result, "interruption_code": "user_request"}, None, **forced)
 
 
 def held(tx: Tx, attempt_id: str, token: str, *, late: str | None = None) -> Row:
@@ -221,9 +209,7 @@ def held(tx: Tx, attempt_id: str, token: str, *, late: str | None = None) -> Row
 
     late: a result that is being handed in; if the attempt is over it is kept as evidence.
     """
-    attempt = tx.one(SQL.find, id=attempt_id.strip().upper())
-    if attempt is None:
-        raise _unknown(attempt_id)
+    attempt = _find(tx, attempt_id)
     ours = clock.token_hash(token) == attempt.token_hash
     if attempt.status != "active":
         raise _over(attempt, late if ours else None)
@@ -243,11 +229,9 @@ def current(tx: Tx) -> Row | None:
 
 def own_token(tx: Tx, attempt_id: str) -> str:
     """The token of an attempt of the calling session, derived again; what the attempt has become is not judged here."""
-    attempt = tx.one(SQL.find, id=attempt_id.strip().upper())
-    if attempt is not None and attempt.session == tx.caller.key:
+    attempt = _find(tx, attempt_id)
+    if attempt.session == tx.caller.key:
         return tx.token(attempt.id, attempt.fence)
-    if attempt is None:
-        raise _unknown(attempt_id)
     if attempt.status != "active":
         raise _over(attempt, None)
     raise issues_field(
@@ -268,51 +252,86 @@ def adopt(tx: Tx, attempt_id: str, token: str) -> None:
     tx.tell("attempt_adopted", issue=attempt.issue, attempt=attempt.id, from_session=attempt.session)
 
 
-def repeated_failures(tx: Tx, issue: str) -> bool:
-    """Whether the last attempts on an issue all failed or expired."""
-    ended = tx.all(SQL.last_ended, issue=issue, limit=REPEATED_FAILURES)
-    return len(ended) == REPEATED_FAILURES and all(attempt.status in FAILED_ATTEMPTS for attempt in ended)
-
-
 def issues_field(name: str, code: str, message: str) -> Refusal:
     return Refusal("INVALID_ARGUMENT", message, [{"field": name, "code": code, "message": message}])
 
 
-def _choose(tx: Tx) -> tuple[Row, str]:
-    """The best ready issue: priority, how much it unblocks, number; and why, in one line."""
-    best = tx.one(SQL.best)
-    if best is None:
-        raise Refusal(
-            "NOTHING_TO_CLAIM", "No issue is ready and free; list_issues shows what is there, create_issue adds work."
-        )
-    reason = f"{PRIORITIES[best.priority]} priority"
-    if best.unblocks:
-        reason += f", unblocks {best.unblocks}"
-    return issues.find(tx, best.id), f"{reason}, the oldest of its kind" if not best.unblocks else reason
+def _resumed(tx: Tx, issue: Row, mine: Row, *, context: bool) -> dict[str, Any]:
+    """The caller has it already: the same attempt, and the token again."""
+    until = _act(tx, mine)
+    token = tx.token(mine.id, mine.fence)
+    return _claimed(tx, issue, mine.id, mine.kind, mine.fence, until, token=token, context=context, resumed=True)
+
+
+def _start(tx: Tx, issue: Row, lease_ms: int, *, context: bool, why: str | None) -> dict[str, Any]:
+    kind = CLAIM_KIND[issue.status]
+    attempt, fence = tx.new_id(), tx.new_fence()
+    token = tx.token(attempt, fence)
+    expires_at = tx.now + lease_ms
+    event = tx.tell("attempt_started", issue=issue.id, attempt=attempt, kind=kind, fence=fence)
+    tx.change(
+        SQL.start,
+        id=attempt,
+        issue=issue.id,
+        session=tx.caller.key,
+        agent=tx.caller.agent,
+        kind=kind,
+        fence=fence,
+        token_hash=clock.token_hash(token),
+        lease_ms=lease_ms,
+        issue_version=issue.version,
+        event=event,
+        now=tx.now,
+        expires_at=expires_at,
+        wall=tx.wall,
+    )
+    issues.note_event(tx, issue.id, event)
+    return _claimed(tx, issue, attempt, kind, fence, expires_at, token=token, context=context, why=why)
 
 
 def _check_claimable(tx: Tx, issue: Row, holder: Row | None) -> None:
     name = f"ISSUE-{issue.number}"
-    if issue.archived_wall is not None:
-        raise Refusal("ISSUE_ARCHIVED", f"{name} is archived; un-archive it first.", issue=name)
+    issues.check_not_archived(issue)
     if holder is not None:
-        until = clock.local_time(tx.at(holder.expires_at))
+        another = schedule.another(tx)
         raise Refusal(
             "ACTIVE_ATTEMPT_EXISTS",
-            f"{name} is being worked on by {holder.agent} until {until}; ask for another (next) or wait.",
+            f"{name} is being worked on by {holder.agent} until {_moment(tx, holder.expires_at)}; {_instead(another)}.",
             issue=name,
             agent=holder.agent,
             until=tx.iso(holder.expires_at),
+            next=another,
         )
     if issue.type == "epic" or issue.status not in CLAIM_KIND:
         what = "is an epic" if issue.type == "epic" else f"is {issue.status}"
         raise Refusal("ISSUE_NOT_CLAIMABLE", f"{name} {what}; only ready tasks and bugs can be claimed.", issue=name)
     if issue.open_blockers:
+        blockers = [f"ISSUE-{row.number}" for row in blocking.blockers(tx, issue.id, BLOCKERS_NAMED)]
         raise Refusal(
             "ISSUE_BLOCKED",
-            f"{name} waits for {issue.open_blockers} unfinished issue(s); claim one of those.",
+            f"{name} waits for {', '.join(blockers)}; finish that first, or take other work (next).",
             issue=name,
+            blockers=blockers,
         )
+    reserved = issues.reserved_for(tx, issue)
+    if reserved is not None and reserved != tx.caller.agent:
+        another = schedule.another(tx)
+        raise Refusal(
+            "ISSUE_RESERVED",
+            f"{name} is kept for {reserved} until {_moment(tx, issue.reserved_until)}; {_instead(another)}.",
+            issue=name,
+            agent=reserved,
+            until=tx.iso(issue.reserved_until),
+            next=another,
+        )
+
+
+def _moment(tx: Tx, at: int) -> str:
+    return clock.local_time(tx.at(at))
+
+
+def _instead(another: str | None) -> str:
+    return "nothing else is ready now, wait" if another is None else f"take {another} (next) instead"
 
 
 def _claimed(
@@ -338,7 +357,7 @@ def _claimed(
         "lease_expires_at": tx.iso(expires_at),
         "issue_version": issue.version,
         "event_id": tx.last_event,
-        "warnings": ["REPEATED_ATTEMPT_FAILURES"] if repeated_failures(tx, issue.id) else [],
+        "warnings": contexts.warnings(issue),
     }
     if resumed:
         reply["resumed"] = True
@@ -349,8 +368,48 @@ def _claimed(
     return reply
 
 
-def _unknown(attempt_id: str) -> Refusal:
-    return Refusal("ATTEMPT_NOT_FOUND", "There is no such attempt; claim_issue starts one.", attempt_id=attempt_id[:40])
+def _end(
+    tx: Tx,
+    attempt: Row,
+    issue: Row,
+    outcome: str,
+    result: dict[str, Any],
+    target: str | None,
+    *,
+    blocked_reason: str | None = None,
+    warnings: list[str] | None = None,
+    **facts: Any,
+) -> dict[str, Any]:
+    """The attempt is over: its result stays, its issue moves or is free again, and its paths go back."""
+    tx.change(SQL.finish, id=attempt.id, status=outcome, wall=tx.wall, **result)
+    event = tx.tell(
+        f"attempt_{outcome}", issue=issue.id, attempt=attempt.id, fence=attempt.fence, target=target, **facts
+    )
+    version = issue.version
+    if target is None:
+        issues.note_event(tx, issue.id, event)
+    else:
+        version = issues.move(tx, issue, target, event, blocked_reason=blocked_reason)
+    released = lapse.release_of_attempt(tx, attempt.id)
+    return {
+        "attempt_id": attempt.id,
+        "attempt_status": outcome,
+        "issue_id": issue.id,
+        "issue_status": target or issue.status,
+        "issue_version": version,
+        "latest_event_id": event,
+        "warnings": warnings or [],
+        **({"released_paths": released} if released else {}),
+    }
+
+
+def _find(tx: Tx, attempt_id: str) -> Row:
+    attempt = tx.one(SQL.find, id=attempt_id.strip().upper())
+    if attempt is None:
+        raise Refusal(
+            "ATTEMPT_NOT_FOUND", "There is no such attempt; claim_issue starts one.", attempt_id=attempt_id[:40]
+        )
+    return attempt
 
 
 def _over(attempt: Row, late: str | None) -> Refusal:
@@ -372,6 +431,10 @@ def _over(attempt: Row, late: str | None) -> Refusal:
             evidence=evidence,
             attempt_id=attempt.id,
         )
+    return _not_active(attempt, evidence)
+
+
+def _not_active(attempt: Row, evidence: dict[str, Any] | None = None) -> Refusal:
     return Refusal(
         "ATTEMPT_NOT_ACTIVE",
         f"This attempt on ISSUE-{attempt.number} has ended ({attempt.status}); claim an issue to start another.",
@@ -427,16 +490,18 @@ def _target(issue: Row, outcome: str, target: str | None, review: str | None) ->
     if not may_move(issue.status, wanted):
         raise Refusal(
             "INVALID_STATUS_TRANSITION",
-            f"ISSUE-{issue.number} is {issue.status} and cannot become {wanted} from there.",
+            f"ISSUE-{issue.number} is {issue.status} and cannot become {wanted} from there; another target, or "
+            "interrupted, is accepted.",
         )
     return wanted
 
 
-def _act(tx: Tx, attempt: Row) -> None:
-    """An act that concerns the attempt: it is the current one, and beats carry it on from here."""
+def _act(tx: Tx, attempt: Row) -> int:
+    """An act that concerns the attempt: it is the current one, and beats carry it on from here. When it lapses now."""
     until = attempt_lives_until(attempt.expires_at, attempt.lease_ms, tx.now, tx.now)
     assert not has_lapsed(until, tx.now)
     tx.change(SQL.act, id=attempt.id, now=tx.now, expires_at=until)
+    return until
 
 
 def _attach(tx: Tx, attempt: Row, artifacts: list[Any] | None) -> list[str]:

@@ -1,9 +1,3 @@
--- name: best
-SELECT i.id, i.priority, i.unblocks FROM issue i
-WHERE i.status = 'ready' AND i.archived_wall IS NULL AND i.open_blockers = 0 AND i.type <> 'epic'
-  AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.issue = i.id AND a.status = 'active')
-ORDER BY i.priority DESC, i.unblocks DESC, i.number LIMIT 1
-
 -- name: start
 INSERT INTO attempt (id, issue, session, agent, kind, status, fence, token_hash, lease_ms, issue_version, context_event,
   claimed_at, acted_at, expires_at, started_wall)
@@ -11,8 +5,8 @@ VALUES (:id, :issue, :session, :agent, :kind, 'active', :fence, :token_hash, :le
   :now, :now, :expires_at, :wall)
 
 -- name: find
-SELECT a.id, a.issue, a.session, a.agent, a.kind, a.status, a.fence, a.token_hash, a.lease_ms, a.expires_at, a.acted_at,
-  i.number, s.named, s.beat_at, s.ended_at
+SELECT a.id, a.issue, a.session, a.agent, a.kind, a.status, a.fence, a.token_hash, a.context_event, a.lease_ms,
+  a.expires_at, a.acted_at, i.number, s.named, s.beat_at, s.ended_at
 FROM attempt a JOIN issue i ON i.id = a.issue JOIN session s ON s.id = a.session
 WHERE a.id = :id
 
@@ -42,6 +36,3 @@ UPDATE attempt SET status = :status, finished_wall = :wall, result_summary = :re
   verification = :verification, failure_code = :failure_code, interruption_code = :interruption_code,
   reason_details = :reason_details
 WHERE id = :id
-
--- name: last_ended
-SELECT status FROM attempt WHERE issue = :issue AND status <> 'active' ORDER BY fence DESC LIMIT :limit

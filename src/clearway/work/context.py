@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from clearway import clock, lapse, wire
 from clearway.db import Row, statements
-from clearway.limits import CONTEXT_BYTES
+from clearway.lifecycle import REPEATED_FAILURES
+from clearway.limits import CONTEXT_BYTES, SINCE_CHECKPOINT_BYTES
 from clearway.op import op
-from clearway.untrusted import within
-from clearway.work import issues
+from clearway.untrusted import folded, within
+from clearway.work import blocking, issues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,36 +24,58 @@ if TYPE_CHECKING:
 SQL = statements(__file__)
 NEIGHBOURS_MAX = 10
 NOTES_MAX = 5
+BLOCKERS_MAX = 10
+CHANGES_MAX = 10
+COMMENT_CHARS = 500
 # Which sections give way first, and to how many bytes a long text in them is cut before it is dropped.
-_GIVING_WAY = ("neighbours", "notes", "previous_attempt", "checkpoint", "issue")
-_CUTS = (2_000, 500, 120)
-_NEEDED = ("checkpoint", "issue", "previous_attempt", "notes", "neighbours")
+_GIVING_WAY = (
+    "neighbours",
+    "changes",
+    "notes",
+    "blockers",
+    "previous_attempt",
+    "since_checkpoint",
+    "checkpoint",
+    "issue",
+)
+_CUTS = (2_000, 500, 120, 30)
+_NEEDED = ("checkpoint", "issue", *_GIVING_WAY[-3::-1])
+_BODIES = ("description", "acceptance_criteria", "blocked_reason")
 
 
 @op(core=True, cli="issue context")
 def get_work_context(tx: Tx, issue_id: IssueRef, max_bytes: ContextBytes = CONTEXT_BYTES) -> dict[str, Any]:
-    """Read what is needed to work on an issue: its texts, the last checkpoint, the previous result, who is near."""
+    """Read what is needed to work on an issue: its texts, checkpoint, previous result, what changed, who is near."""
     return of_issue(tx, issues.find(tx, issue_id), max_bytes)
 
 
 def of_issue(tx: Tx, issue: Row, max_bytes: int) -> dict[str, Any]:
     """The context of one issue, at most `max_bytes` of compact JSON."""
+    checkpoint = tx.one(SQL.checkpoint, issue=issue.id)
     whole: dict[str, Any] = {
-        "issue": {**issues.item(issue, whole=True), **issues.bodies(tx, issue.id)},
-        "checkpoint": _checkpoint(tx, issue.id),
+        "issue": {**issues.item(issue, whole=True), **issues.bodies(tx, issue)},
+        "checkpoint": None if checkpoint is None else _signed(checkpoint),
+        "since_checkpoint": _since(tx, issue.id, checkpoint),
         "previous_attempt": _previous(tx, issue.id),
-        "notes": [_note(row) for row in tx.all(SQL.notes, issue=issue.id, limit=NOTES_MAX)],
+        "blockers": _blockers(tx, issue),
+        "notes": [_note(row) for row in tx.all(SQL.notes, issue=issue.id, limit=NOTES_MAX)] or None,
         "neighbours": _neighbours(tx, issue.id),
+        "changes": _changes(tx, issue.id),
+        "warnings": warnings(issue),
     }
-    kept = {name: section for name, section in whole.items() if section}
-    return fitted(kept, max_bytes)
+    return fitted({name: section for name, section in whole.items() if section is not None}, max_bytes)
+
+
+def warnings(issue: Row) -> list[str]:
+    """What whoever takes this issue has to know before anything else."""
+    return ["REPEATED_ATTEMPT_FAILURES"] if issue.failures >= REPEATED_FAILURES else []
 
 
 def fitted(sections: dict[str, Any], max_bytes: int) -> dict[str, Any]:
     """Cut sections until all of it fits: long texts first, then whole sections, the least needed first. What room is
     left then goes back to what was cut, the most needed first."""
     cut: list[str] = []
-    reply = {**sections, "truncated": False, "truncated_sections": cut}
+    reply: dict[str, Any] = {**sections, "truncated": False, "truncated_sections": cut}
     for longest in _CUTS:
         for name in _GIVING_WAY:
             if _size(reply) <= max_bytes:
@@ -62,8 +85,11 @@ def fitted(sections: dict[str, Any], max_bytes: int) -> dict[str, Any]:
     for name in _GIVING_WAY[:-1]:
         if _size(reply) <= max_bytes:
             break
-        if reply.pop(name, None) is not None:
+        if reply.pop(name, None):
             _name_cut(reply, cut, name)
+    if _size(reply) > max_bytes:  # texts of nothing but characters that take six bytes each
+        for body in _BODIES:
+            reply["issue"].pop(body, None)
     for name in _NEEDED:
         if name in cut and name in reply:
             reply[name] = _longest_that_fits(reply, name, sections[name], max_bytes)
@@ -112,9 +138,36 @@ def _size(reply: dict[str, Any]) -> int:
     return len(wire.dumps(reply).encode())
 
 
-def _checkpoint(tx: Tx, issue: str) -> dict[str, Any] | None:
-    row = tx.one(SQL.checkpoint, issue=issue)
-    return None if row is None else {**_note(row), "agent": row.agent}
+def _blockers(tx: Tx, issue: Row) -> list[dict[str, Any]]:
+    rows = blocking.blockers(tx, issue.id, BLOCKERS_MAX) if issue.open_blockers else []
+    return [{"display_id": f"ISSUE-{row.number}", "title": row.title, "status": row.status} for row in rows]
+
+
+def _since(tx: Tx, issue: str, checkpoint: Row | None) -> dict[str, Any] | None:
+    """What was observed after the newest written checkpoint, where nobody had the time to write another."""
+    row = tx.one(SQL.since_checkpoint, issue=issue, after="" if checkpoint is None else checkpoint.id)
+    return None if row is None else {**_signed(row), "content": within(row.content, SINCE_CHECKPOINT_BYTES)}
+
+
+def _changes(tx: Tx, issue: str) -> list[dict[str, Any]]:
+    """What others did to the issue since the last attempt on it began, and what was said; the newest first."""
+    last = tx.one(SQL.last_attempt, issue=issue, gone=lapse.gone(tx)[1])
+    since = 0 if last is None else last.context_event
+    rows = tx.all(SQL.changes, issue=issue, since=since, session=tx.caller.key, limit=CHANGES_MAX)
+    return [_change(tx, row) for row in rows]
+
+
+def _change(tx: Tx, row: Row) -> dict[str, Any]:
+    facts = wire.loads(row.data)
+    shown = {"id": row.id, "type": row.type, "at": clock.iso(row.at), "agent": row.agent}
+    if row.type == "comment_added":
+        comment = tx.one(SQL.comment, id=facts["comment"])
+        return shown if comment is None else {**shown, "content": folded(comment.content, COMMENT_CHARS)}
+    return shown | {name: facts[name] for name in ("changed_fields", "relation", "source", "target") if name in facts}
+
+
+def _signed(row: Row) -> dict[str, Any]:
+    return {**_note(row), "agent": row.agent}
 
 
 def _note(row: Row) -> dict[str, Any]:
@@ -125,10 +178,14 @@ def _note(row: Row) -> dict[str, Any]:
 
 
 def _previous(tx: Tx, issue: str) -> dict[str, Any] | None:
-    row = tx.one(SQL.previous, issue=issue)
+    row = tx.one(SQL.previous, issue=issue, gone=lapse.gone(tx)[1], wall=tx.wall)
     if row is None:
         return None
-    shown: dict[str, Any] = {"status": row.status, "agent": row.agent, "ended_at": clock.iso(row.finished_wall)}
+    shown: dict[str, Any] = {
+        "status": row.status,
+        "agent": row.agent,
+        "ended_at": clock.iso(row.ended_wall),
+    }
     for name in ("result_summary", "failure_code", "interruption_code", "reason_details"):
         if row[name] is not None:
             shown[name] = row[name]

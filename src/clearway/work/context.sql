@@ -1,7 +1,13 @@
 -- name: checkpoint
+SELECT n.id, n.kind, n.content, n.next_steps, n.created_wall, a.agent
+FROM attempt_note n JOIN attempt a ON a.id = n.attempt
+WHERE n.issue = :issue AND n.kind = 'checkpoint' AND n.automatic = 0
+ORDER BY n.id DESC LIMIT 1
+
+-- name: since_checkpoint
 SELECT n.kind, n.content, n.next_steps, n.created_wall, a.agent
 FROM attempt_note n JOIN attempt a ON a.id = n.attempt
-WHERE n.issue = :issue AND n.kind = 'checkpoint'
+WHERE n.issue = :issue AND n.kind = 'checkpoint' AND n.automatic = 1 AND n.id > :after
 ORDER BY n.id DESC LIMIT 1
 
 -- name: notes
@@ -9,13 +15,31 @@ SELECT kind, content, next_steps, created_wall FROM attempt_note
 WHERE issue = :issue AND kind <> 'checkpoint'
 ORDER BY important DESC, id DESC LIMIT :limit
 
+-- An attempt that has lapsed is over, before anybody writes so.
 -- name: previous
-SELECT status, agent, finished_wall, result_summary, next_steps, verification, failure_code, interruption_code,
-  reason_details
-FROM attempt WHERE issue = :issue AND status <> 'active'
+SELECT CASE WHEN status = 'active' THEN 'expired' ELSE status END AS status, agent,
+  coalesce(finished_wall, :wall) AS ended_wall, result_summary, next_steps, verification, failure_code,
+  interruption_code, reason_details
+FROM attempt WHERE issue = :issue AND (status <> 'active' OR instr(:gone, id) > 0)
 ORDER BY fence DESC LIMIT 1
 
 -- name: neighbours
 SELECT a.number, a.title, a.agent FROM live_attempt a
 WHERE a.issue <> :issue AND a.session <> :session AND instr(:gone, a.id) = 0
 ORDER BY a.claimed_at DESC, a.id LIMIT :limit
+
+-- The last attempt that is over, else the one that goes on.
+-- name: last_attempt
+SELECT context_event FROM attempt WHERE issue = :issue
+ORDER BY CASE WHEN status = 'active' AND instr(:gone, id) = 0 THEN 1 ELSE 0 END, fence DESC LIMIT 1
+
+-- Without an attempt everything is new; what was said stands nowhere else.
+-- name: changes
+SELECT id, type, at, agent, data FROM event
+WHERE issue = :issue AND id > :since AND session <> :session
+  AND (type = 'comment_added' OR (:since > 0 AND type IN ('status_changed', 'labels_changed', 'issue_updated',
+    'relation_added', 'relation_removed', 'issue_archived', 'issue_unarchived')))
+ORDER BY id DESC LIMIT :limit
+
+-- name: comment
+SELECT content FROM comment WHERE id = :id

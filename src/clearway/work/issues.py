@@ -8,20 +8,24 @@ from __future__ import annotations
 from clearway import clock, lapse, wire
 from clearway.db import Row, statements
 from clearway.errors import Refusal
-from clearway.lifecycle import CLAIM_KIND, PRIORITIES, TERMINAL
-from clearway.limits import LIST_DEFAULT
+from clearway.leasing import has_lapsed
+from clearway.lifecycle import CLAIM_KIND, PRIORITIES, REPEATED_FAILURES, TERMINAL
+from clearway.limits import LIST_DEFAULT, RESERVATION_MS
 from clearway.op import op
-from clearway.work import cursors
+from clearway.work import blocking, cursors
+from clearway.work import labels as labelling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from clearway.arguments import (
+        AgentName,
         Criteria,
         Cursor,
         Description,
         EffectiveStatuses,
+        IssuePaths,
         IssueRef,
         IssueType,
         Labels,
@@ -53,16 +57,21 @@ def create_issue(
     blocked_reason: Reason | None = None,
     labels: Labels | None = None,
     create_missing_labels: Yes = True,
+    paths: IssuePaths | None = None,
+    reserved_for: AgentName | None = None,
 ) -> dict[str, Any]:
     """Add an issue. Give it status ready when it can be worked on.
 
     type: epics group and are never claimed.
+    paths: what the work will change; next avoids what others hold.
+    reserved_for: an agent, for a day.
     """
-    _check_blocked(status, blocked_reason)
-    parent = None if parent_issue_id is None else _epic(tx, type, parent_issue_id)
+    check_blocked(status, blocked_reason)
+    parent = None if parent_issue_id is None else epic(tx, type, parent_issue_id)
     number = tx.new_number()
     issue = tx.new_id()
-    event = tx.tell("issue_created", issue=issue, number=number, title=title, type=type, status=status)
+    reserved: dict[str, Any] = {} if reserved_for is None else {"reserved_for": reserved_for}
+    event = tx.tell("issue_created", issue=issue, number=number, title=title, type=type, status=status, **reserved)
     tx.change(
         SQL.create,
         id=issue,
@@ -75,20 +84,25 @@ def create_issue(
         priority=PRIORITIES.index(priority),
         parent=parent,
         blocked_reason=blocked_reason,
+        reserved_for=reserved_for,
+        reserved_until=None if reserved_for is None else tx.now + RESERVATION_MS,
         event=event,
         session=tx.caller.key,
         wall=tx.wall,
         closed_wall=tx.wall if status in TERMINAL else None,
     )
-    _label(tx, issue, labels or [], create=create_missing_labels)
+    labelling.attach(tx, issue, labels or [], create=create_missing_labels)
+    declare_paths(tx, issue, paths or [])
     return {"issue_id": issue, "display_id": f"ISSUE-{number}", "version": 1, "status": status}
 
 
 @op(cli="issue show")
 def get_issue(tx: Tx, issue_id: IssueRef) -> dict[str, Any]:
-    """Read one issue whole: its bodies, its parent, and who works on it."""
+    """Read one issue whole: its bodies, its parent or how far its children are, and who works on it."""
     issue = find(tx, issue_id)
-    shown = {"id": issue.id, **item(issue, whole=True), **bodies(tx, issue.id)}
+    shown = {"id": issue.id, **item(issue, whole=True), **bodies(tx, issue)}
+    if issue.type == "epic":
+        shown["children"] = dict(tx.all(SQL.children, parent=issue.id, gone=lapse.gone(tx)[1])[0])
     attempt = live_attempt(tx, issue.id)
     if attempt is not None:
         shown["attempt"] = {
@@ -133,8 +147,8 @@ def list_issues(
         archived=int(include_archived),
         after_priority=after.get("priority"),
         after_number=after.get("number"),
-        gone=lapse.gone(tx)[1],
         limit=limit + 1,
+        **_judged(tx),
     )
     shown = rows[:limit]
     reply: dict[str, Any] = {"items": [item(row) for row in shown], "has_more": len(rows) > limit}
@@ -148,7 +162,7 @@ def find(tx: Tx, reference: str) -> Row:
     text = reference.strip().upper()
     number = text.rpartition("-")[2]
     by_number = number.isascii() and number.isdigit() and len(number) <= 18
-    issue = tx.one(SQL.find, id=text, number=int(number) if by_number else -1, gone=lapse.gone(tx)[1])
+    issue = tx.one(SQL.find, id=text, number=int(number) if by_number else -1, **_judged(tx))
     if issue is None:
         raise Refusal(
             "ISSUE_NOT_FOUND", "There is no such issue; list_issues shows those there are.", issue=reference[:40]
@@ -186,6 +200,8 @@ def item(issue: Row, *, whole: bool = False) -> dict[str, Any]:
     shown["updated_at"] = clock.iso(issue.updated_wall)
     if issue.held_by:
         shown["held_by"] = issue.held_by
+    if needs_human(issue):
+        shown["needs_human"] = True
     return shown
 
 
@@ -199,14 +215,26 @@ def is_claimable(issue: Row) -> bool:
     )
 
 
-def bodies(tx: Tx, issue_id: str) -> dict[str, Any]:
+def needs_human(issue: Row) -> bool:
+    """Whether agents have failed at it so often in a row that one more will hardly do better."""
+    return issue.failures >= REPEATED_FAILURES and issue.status not in TERMINAL
+
+
+def reserved_for(tx: Tx, issue: Row) -> str | None:
+    """The agent for which an issue is kept, while it is."""
+    return None if issue.reserved_until is None or has_lapsed(issue.reserved_until, tx.now) else issue.reserved_for
+
+
+def bodies(tx: Tx, found: Row) -> dict[str, Any]:
     """The long texts and the rest that only one issue at a time is asked for."""
-    issue = tx.one(SQL.bodies, id=issue_id)
+    issue = tx.one(SQL.bodies, id=found.id)
     assert issue is not None
     shown: dict[str, Any] = {
         "description": issue.description,
         "acceptance_criteria": issue.acceptance_criteria,
         "parent": None if issue.parent_number is None else f"ISSUE-{issue.parent_number}",
+        "paths": sorted(wire.loads(issue.paths)),
+        "reserved_for": reserved_for(tx, found),
         "blocked_reason": issue.blocked_reason,
         "created_at": clock.iso(issue.created_wall),
         "closed_at": None if issue.closed_wall is None else clock.iso(issue.closed_wall),
@@ -226,6 +254,8 @@ def move(tx: Tx, issue: Row, status: str, event: int, *, blocked_reason: str | N
         event=event,
         wall=tx.wall,
     )
+    if (status in TERMINAL) != (issue.status in TERMINAL):
+        blocking.recount_around(tx, issue.id)
     return issue.version + 1
 
 
@@ -234,33 +264,60 @@ def note_event(tx: Tx, issue: str, event: int) -> None:
     tx.change(SQL.note_event, id=issue, event=event)
 
 
-def _check_blocked(status: str, reason: str | None) -> None:
+def declare_paths(tx: Tx, issue: str, paths: list[str]) -> None:
+    """Say which files and folders the work on an issue is expected to change: exactly these."""
+    tx.change(SQL.forget_paths, issue=issue)
+    for path in paths:
+        tx.change(SQL.declare_path, issue=issue, path=path)
+
+
+def check_not_archived(issue: Row) -> None:
+    if issue.archived_wall is not None:
+        name = f"ISSUE-{issue.number}"
+        raise Refusal("ISSUE_ARCHIVED", f"{name} is archived; un-archive it first.", issue=name)
+
+
+def check_free(tx: Tx, issue: Row, what: str) -> None:
+    """Refuse to make something else of an issue that is being worked on."""
+    holder = live_attempt(tx, issue.id) if issue.held_by else None
+    if holder is not None:
+        until = clock.local_time(tx.at(holder.expires_at))
+        raise Refusal(
+            "ACTIVE_ATTEMPT_EXISTS",
+            f"ISSUE-{issue.number} is being worked on by {holder.agent} until {until} and cannot become {what} now.",
+            issue=f"ISSUE-{issue.number}",
+            agent=holder.agent,
+            until=tx.iso(holder.expires_at),
+        )
+
+
+def check_blocked(status: str, reason: str | None) -> None:
     if status == "blocked" and reason is None:
         raise _field("blocked_reason", "REQUIRED", "A blocked issue needs a blocked_reason.")
     if status != "blocked" and reason is not None:
         raise _field("blocked_reason", "FORBIDDEN", "blocked_reason goes only with status blocked.")
 
 
-def _epic(tx: Tx, child: str, reference: str) -> str:
+def epic(tx: Tx, type: str, reference: str, *, child: str | None = None) -> str:
+    """The id of the epic that an issue of this type may have for its parent. child: the issue, if it exists."""
     try:
         parent = find(tx, reference)
     except Refusal:
         parent = None
-    if child == "epic" or parent is None or parent.type != "epic" or parent.archived_wall is not None:
+    if (
+        type == "epic"
+        or parent is None
+        or parent.type != "epic"
+        or parent.archived_wall is not None
+        or parent.id == child
+    ):
         raise Refusal("INVALID_EPIC_PARENT", "The parent of a task or bug is an epic that is not archived.")
     return parent.id
 
 
-def _label(tx: Tx, issue: str, names: list[str], *, create: bool) -> None:
-    for name in names:
-        normal = name.lower()
-        known = tx.one(SQL.label, normal=normal)
-        if known is None and not create:
-            raise Refusal("LABEL_NOT_FOUND", f"There is no label {name[:64]!r}; pass create_missing_labels to make it.")
-        label = tx.new_id() if known is None else known.id
-        if known is None:
-            tx.change(SQL.create_label, id=label, name=name, normal=normal, wall=tx.wall)
-        tx.change(SQL.attach_label, issue=issue, label=label)
+def _judged(tx: Tx) -> dict[str, Any]:
+    """What a statement needs that judges an issue by its attempts."""
+    return {"gone": lapse.gone(tx)[1], "streak": REPEATED_FAILURES}
 
 
 def _joined(words: list[str] | None) -> str | None:

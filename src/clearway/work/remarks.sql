@@ -1,0 +1,3 @@
+-- name: comment
+INSERT INTO comment (id, issue, session, agent, content, created_wall)
+VALUES (:id, :issue, :session, :agent, :content, :wall)
