@@ -30,6 +30,7 @@ SESSION_VARIABLES = (
     "COPILOT_AGENT_SESSION_ID",
 )
 PROCESS_VARIABLES = ("CLEARWAY_PID", "CLAUDE_PID", "OPENCODE_PID")
+_PID_DIGITS_MAX = 10
 _TRUE = frozenset({"1", "true", "yes", "on"})
 
 
@@ -252,6 +253,6 @@ def pid_from(environ: Mapping[str, str]) -> int | None:
     """The client's process that the environment names, or None."""
     for variable in PROCESS_VARIABLES:
         text = environ.get(variable, "")
-        if text.isdigit():
+        if text.isascii() and text.isdigit() and len(text) <= _PID_DIGITS_MAX:
             return int(text)
     return None

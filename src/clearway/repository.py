@@ -8,6 +8,7 @@ in that worktree's own git directory: a copied clone gets a new one, a bind moun
 from __future__ import annotations
 
 import os
+import stat
 
 from clearway import paths, platforms
 from clearway.config import POINTER
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from clearway.clock import Clock
 
 CHECKOUT_FILE = "clearway-checkout"
-_UP_MAX = 128  # folders above a path that are looked at
+_UP_MAX = PATH_CHARS_MAX // 2  # folders above a path that are looked at: more it cannot have
 
 
 class Repository:
@@ -76,7 +77,8 @@ def absolute(raw: str, cwd: str, home: str) -> str:
         found = os.path.realpath(path)
         found.encode("utf-8")
         try:
-            os.lstat(found)
+            if stat.S_ISLNK(os.lstat(found).st_mode):  # all links are followed, and here is one still
+                raise _unreadable(raw, "is a loop of links")
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             pass  # a path that is not there yet, or not ours to look at, is still a path
         return found
