@@ -58,13 +58,44 @@ def gone(tx: Tx) -> tuple[str, str]:
     return tx.gone
 
 
+def until(tx: Tx, lease: Row) -> int:
+    """When a lease or attempt that was read is over, beats counted, as the next write would put it (room ms)."""
+    if tx.writes or not has_lapsed(lease.expires_at, tx.now):
+        return lease.expires_at
+    gone(tx)
+    return tx.carried.get(lease.id, lease.expires_at)
+
+
+def is_late(tx: Tx) -> bool:
+    """Whether the caller still holds what is over: a sign of life that comes now must not carry it."""
+    at, mine = tx.opening, tx.caller.key
+    return (
+        _is_past(at.path_at, tx.now)
+        and any(
+            lease.session == mine and has_lapsed(path_until(tx, lease), tx.now)
+            for lease in tx.all(SQL.paths_due, now=tx.now)
+        )
+    ) or (
+        _is_past(at.attempt_at, tx.now)
+        and any(
+            attempt.session == mine and has_lapsed(attempt_until(tx, attempt), tx.now)
+            for attempt in tx.all(SQL.attempts_due, now=tx.now)
+        )
+    )
+
+
 def _gone(tx: Tx) -> tuple[list[str], list[str]]:
     due = _due(tx)
-    paths = [lease.id for lease in due.paths if has_lapsed(path_until(tx, lease), tx.now)]
-    attempts = [attempt.id for attempt in due.attempts if has_lapsed(attempt_until(tx, attempt), tx.now)]
+    over = {lease.id: path_until(tx, lease) for lease in due.paths}
+    over |= {attempt.id: attempt_until(tx, attempt) for attempt in due.attempts}
+    tx.carried = {id: until for id, until in over.items() if not has_lapsed(until, tx.now)}
+    paths = [lease.id for lease in due.paths if lease.id not in tx.carried]
+    attempts = [attempt.id for attempt in due.attempts if attempt.id not in tx.carried]
     for session in due.dead:
         paths += [lease.id for lease in tx.all(SQL.paths_of, session=session.session)]
         attempts += [attempt.id for attempt in tx.all(SQL.attempts_of, session=session.session)]
+    for attempt in attempts:  # what was claimed for an attempt goes with it
+        paths += [lease.id for lease in tx.all(SQL.paths_for_attempt, attempt=attempt)]
     return paths, attempts
 
 

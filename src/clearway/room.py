@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
 
+    from clearway.db import Row
     from clearway.db.postgres import PostgresEngine
     from clearway.db.sqlite import SqliteEngine
     from clearway.op import Operation
@@ -71,7 +72,7 @@ class Room:
         writes = values.get(operation.writes) is not None if isinstance(operation.writes, str) else operation.writes
         if not writes:
             return self.run(lambda tx: function(tx, **values), caller=caller, writes=False)
-        first = _adoption(values) if "lease_token" in values else None
+        first = _adoption(operation, key, values) if "lease_token" in values else None
         if key is None:
             return self.run(lambda tx: function(tx, **values), caller=caller, durable=operation.durable, first=first)
         return self.run(
@@ -129,9 +130,10 @@ class Room:
         tx = self._begin(caller, writes=False)
         try:
             answer = act(tx)
+            late = lapse.is_late(tx)
         finally:
             tx.rollback()
-        self._beat(caller, tx)
+        self._beat(caller, tx, late=late)
         return answer
 
     def _begin(self, caller: Caller, *, writes: bool, durable: bool = True, wait_ms: int | None = None) -> Tx:
@@ -158,18 +160,20 @@ class Room:
             return self._begin(caller, writes=True, wait_ms=wait_ms)
         return tx
 
-    def _beat(self, caller: Caller, tx: Tx) -> None:
-        """Any question of a session is a sign of its life."""
+    def _beat(self, caller: Caller, tx: Tx, *, late: bool = False) -> None:
+        """Any question of a session is a sign of its life. late: what it held is over, and a write says so before the
+        sign is given; otherwise none is given."""
         if caller.named:
             return
         if tx.farewell:
             self._files.forget(caller.key)
             return
-        self._files.note(caller.key, tx.now, tx.wall)
-        if self.beats is not None or tx.writes:
-            return  # a write has noted the session in its row already
+        if not late:
+            self._files.note(caller.key, tx.now, tx.wall)
+            if self.beats is not None or tx.writes:
+                return  # a write has noted the session in its row already
         last = max(self._noted.get(caller.key, 0), tx.opening.beat_at or 0)
-        if not 0 <= tx.now - last < BEAT_EVERY_MS:
+        if late or not 0 <= tx.now - last < BEAT_EVERY_MS:
             self._noted[caller.key] = tx.now
             try:
                 self.run(lambda _: None, caller=caller, durable=False, wait_ms=0)
@@ -317,18 +321,31 @@ def _check_identity(engine: SqliteEngine | PostgresEngine, project: str | None, 
     return here.project_id
 
 
-def _adoption(values: dict[str, Any]) -> Callable[[Tx], None]:
-    """Whoever shows a valid token before its term holds the attempt: before time or a death can take it away."""
+def _adoption(operation: Operation, key: str | None, values: dict[str, Any]) -> Callable[[Tx], None]:
+    """Whoever shows a valid token before its term holds the attempt: before time or a death can take it away. A request
+    that was answered already takes nothing: it may come late, and from one who has handed the attempt on since."""
     from clearway.work import attempts
 
-    return lambda tx: attempts.adopt(tx, values["attempt_id"], values["lease_token"])
+    def adopt(tx: Tx) -> None:
+        if key is None or _known(tx, operation, key) is None:
+            attempts.adopt(tx, values["attempt_id"], values["lease_token"])
+
+    return adopt
+
+
+def _known(tx: Tx, operation: Operation, key: str) -> Row | None:
+    """What was answered under this key to this caller."""
+    return tx.one(SQL.answered, operation=operation.name, scope=_scope(tx, operation), key=key)
+
+
+def _scope(tx: Tx, operation: Operation) -> str:
+    return tx.caller.key if operation.keyed == "session" else tx.caller.agent
 
 
 def _once(tx: Tx, operation: Operation, key: str, values: dict[str, Any]) -> dict[str, Any]:
     """Answer a keyed request once; the same request under the same key gets the same answer again, token included."""
-    scope = tx.caller.key if operation.keyed == "session" else tx.caller.agent
     asked = token_hash(wire.dumps(sorted(values.items())))
-    known = tx.one(SQL.answered, operation=operation.name, scope=scope, key=key)
+    known = _known(tx, operation, key)
     if known is not None:
         if known.request_hash != asked:
             raise Refusal(
@@ -344,7 +361,7 @@ def _once(tx: Tx, operation: Operation, key: str, values: dict[str, Any]) -> dic
     tx.change(
         SQL.keep_answer,
         operation=operation.name,
-        scope=scope,
+        scope=_scope(tx, operation),
         key=key,
         request_hash=asked,
         reply=wire.dumps(kept),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from clearway import repository
 from clearway.config import Caller
 from clearway.db import Row, statements
-from clearway.lapse import dead_sessions, end_session, gone
+from clearway.lapse import dead_sessions, end_session, gone, until
 from clearway.limits import BEAT_EVERY_MS, PURPOSE_CHARS_MAX, ROOM_ITEMS_MAX
 from clearway.op import op
 from clearway.untrusted import folded
@@ -50,7 +50,7 @@ def room(tx: Tx, status: Doing | None = None) -> dict[str, Any]:
                 "session": lease.session,
                 "purpose": folded(lease.purpose, 120),
                 "mode": lease.mode,
-                "until": tx.iso(lease.expires_at),
+                "until": tx.iso(until(tx, lease)),
             }
             for lease in tx.all(SQL.held, gone=paths, limit=ROOM_ITEMS_MAX)
         ],

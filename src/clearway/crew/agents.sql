@@ -41,5 +41,5 @@ WHERE s.ended_at IS NULL
 ORDER BY s.beat_at DESC, s.id LIMIT :limit
 
 -- name: held
-SELECT shown, agent, session, purpose, mode, expires_at FROM held_path
+SELECT id, shown, agent, session, purpose, mode, expires_at FROM held_path
 WHERE instr(:gone, id) = 0 ORDER BY claimed_at DESC, id LIMIT :limit

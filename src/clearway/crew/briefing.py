@@ -82,4 +82,4 @@ def _paths(held: list[Row]) -> str:
 
 
 def _until(tx: Tx, lease: Row) -> str:
-    return clock.local_time(tx.at(lease.expires_at))
+    return clock.local_time(tx.at(lapse.until(tx, lease)))

@@ -3,7 +3,7 @@ SELECT id, number, title, expires_at FROM live_attempt
 WHERE session = :session AND instr(:gone, id) = 0 ORDER BY acted_at DESC, id LIMIT 5
 
 -- name: paths_of
-SELECT shown, expires_at FROM held_path WHERE session = :session AND instr(:gone, id) = 0 ORDER BY path LIMIT 100
+SELECT id, shown, expires_at FROM held_path WHERE session = :session AND instr(:gone, id) = 0 ORDER BY path LIMIT 100
 
 -- name: named_holders
 SELECT DISTINCT s.id FROM session s JOIN held_path l ON l.session = s.id

@@ -187,7 +187,7 @@ def held(tx: Tx, in_the_way: list[tuple[Place, Row]]) -> Refusal:
     running = " (running)" if lease.mode == "run" else ""
     running += " in another worktree" if "branch" in lease else ""
     more = len({other.shown for other, _ in in_the_way}) - 1
-    said = f"held by {lease.agent}{running}{purpose} until {clock.local_time(tx.at(lease.expires_at))}."
+    said = f"held by {lease.agent}{running}{purpose} until {clock.local_time(tx.at(lapse.until(tx, lease)))}."
     others = f" and {more} more" if more else ""
     room = REFUSAL_BYTES_MAX - len(f"PATH_HELD: {others} is {said}{_WAY_OUT}".encode()) - 1
     return Refusal(
@@ -301,7 +301,7 @@ def _conflict(tx: Tx, lease: Row, *, with_path: bool = True) -> dict[str, Any]:
     shown: dict[str, Any] = {"path": lease.shown} if with_path else {}
     shown |= {"agent": lease.agent, "session": lease.session}
     shown |= {"purpose": folded(lease.purpose, 120)} if lease.purpose else {}
-    return shown | {"mode": lease.mode, "until": tx.iso(lease.expires_at)}
+    return shown | {"mode": lease.mode, "until": tx.iso(lapse.until(tx, lease))}
 
 
 def _asked_and_held(asked: str, has: str, room: int) -> str:

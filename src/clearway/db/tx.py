@@ -34,6 +34,7 @@ class Tx:
         "_state",
         "beats",
         "caller",
+        "carried",
         "changed",
         "clock",
         "farewell",
@@ -74,6 +75,7 @@ class Tx:
         self.settings: dict[str, str] | None = None
         self.changed = False
         self.farewell = False  # the caller's session ends here: this question is not a sign of life
+        self.carried: dict[str, int] = {}  # until when beats carry what is past its stored term; see lapse.until
         self.gone: tuple[str, str] | None = None  # ids of lapsed path leases and attempts, joined; see lapse.gone
         self._state = Row((name, opening[name]) for name in _COUNTERS)
         self._before: Row | None = None

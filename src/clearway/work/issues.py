@@ -111,7 +111,7 @@ def get_issue(tx: Tx, issue_id: IssueRef) -> dict[str, Any]:
             "session": attempt.session,
             "kind": attempt.kind,
             "fence": attempt.fence,
-            "lease_expires_at": tx.iso(attempt.expires_at),
+            "lease_expires_at": tx.iso(lapse.until(tx, attempt)),
         }
     return shown
 
