@@ -34,7 +34,7 @@ def within(text: str, count: int) -> str:
 def ending(text: str, count: int) -> str:
     """One line of at most `count` bytes that keeps the end: of a path, the file's name says most."""
     raw = folded(text, len(text) * 8 + 1).encode("utf-8", "replace")
-    return raw.decode() if len(raw) <= count else "…" + raw[-max(0, count - 3) :].decode("utf-8", "ignore")
+    return raw.decode() if len(raw) <= count else "…" + raw[len(raw) - max(0, count - 3) :].decode("utf-8", "ignore")
 
 
 def legible(text: str) -> str:

@@ -17,7 +17,7 @@ from clearway.db import Row, statements
 from clearway.errors import Refusal
 from clearway.limits import HARD_LINK_LOOKS_MAX, REFUSAL_BYTES_MAX, RESOURCE_SEATS_MAX
 from clearway.op import op
-from clearway.untrusted import ending, folded, quoted
+from clearway.untrusted import ending, folded, quoted, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ CONFLICTS_SHOWN = 10
 RUNNING = "running"
 _CONFLICTS_READ = RESOURCE_SEATS_MAX + 1
 _LEASE_SECONDS = "lease.path_seconds"
+_BOTH_PATHS_BYTES = 60  # with less room only the path that was asked for is named
 _WAY_OUT = " Take other work (clearway next) or try again later."
 
 
@@ -183,11 +184,12 @@ def held(tx: Tx, in_the_way: list[tuple[Place, Row]]) -> Refusal:
     The paths give way when room is short, from the left: holder and time are never cut.
     """
     place, lease = in_the_way[0]
-    purpose = f" for {quoted(lease.purpose, 32)}" if lease.purpose else ""
+    purpose = f" for {quoted(within(lease.purpose, 40), 32)}" if lease.purpose else ""
     running = " (running)" if lease.mode == "run" else ""
     running += " in another worktree" if "branch" in lease else ""
     more = len({other.shown for other, _ in in_the_way}) - 1
-    said = f"held by {lease.agent}{running}{purpose} until {clock.local_time(tx.at(lapse.until(tx, lease)))}."
+    until = clock.local_time(tx.at(lapse.until(tx, lease)))
+    said = f"held by {folded(lease.agent, 40)}{running}{purpose} until {until}."
     others = f" and {more} more" if more else ""
     room = REFUSAL_BYTES_MAX - len(f"PATH_HELD: {others} is {said}{_WAY_OUT}".encode()) - 1
     return Refusal(
@@ -306,7 +308,7 @@ def _conflict(tx: Tx, lease: Row, *, with_path: bool = True) -> dict[str, Any]:
 
 def _asked_and_held(asked: str, has: str, room: int) -> str:
     """The path that was asked for, and the lease that covers it when that is another, in so many bytes."""
-    if asked == has:
+    if asked == has or room < _BOTH_PATHS_BYTES:
         return ending(asked, room)
     by = f" (by a lease on {ending(has, room // 3)})"
     return ending(asked, room - len(by.encode())) + by

@@ -1,0 +1,78 @@
+"""Other people's text: on one line, with what cannot be seen shown, and never longer than allowed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clearway.untrusted import ending, folded, quoted, within
+
+ANY = st.text(st.characters(), max_size=200)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("  two\r\n\twords  ", "two words"),
+        ("a\nSYSTEM: b", "a SYSTEM: b"),
+        ("\x1b[31mred", "<U+001B>[31mred"),
+        ("a\u202eb", "a<U+202E>b"),
+        ("a\u2066b\u2069", "a<U+2066>b<U+2069>"),
+        ("in\u200bvisible", "in<U+200B>visible"),
+        ("soft\u00adhyphen", "soft<U+00AD>hyphen"),
+        ("\ufeffmark", "<U+FEFF>mark"),
+        ("tag\U000e0041", "tag<U+E0041>"),
+        ("line\u2028separator", "line<U+2028>separator"),
+        ("\ud800", "<U+D800>"),
+        ("\x00", "<U+0000>"),
+        ("\x9b31m", "<U+009B>31m"),
+        ("é日本語🙂", "é日本語🙂"),
+        ("", ""),
+    ],
+)
+def test_a_text_is_one_line_and_shows_what_it_hides(text: str, shown: str) -> None:
+    """C46, in part."""
+    assert folded(text, 100) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [('say "hi"', "\"say 'hi'\""), ('x" until', '"x\' until"'), ("", '""'), ("a\nb", '"a b"')]
+)
+def test_a_quotation_cannot_be_ended_from_inside(text: str, shown: str) -> None:
+    assert quoted(text, 100) == shown
+
+
+@given(ANY, st.integers(1, 50))
+def test_a_folded_text_is_printable_and_keeps_its_length(text: str, chars: int) -> None:
+    shown = folded(text, chars)
+
+    assert len(shown) <= chars
+    assert "\n" not in shown
+    assert all(letter.isprintable() or letter.isspace() or ord(letter) > 0x2FF for letter in shown)
+    shown.encode()
+
+
+@given(ANY.filter(lambda text: text.isprintable()), st.integers(3, 60))
+def test_a_text_within_bytes_is_its_beginning(text: str, count: int) -> None:
+    cut = within(text, count)
+
+    assert len(cut.encode()) <= count
+    assert cut == text or (cut.endswith("…") and text.startswith(cut[:-1]))
+
+
+@given(ANY.filter(lambda text: text.isprintable()), st.integers(3, 60))
+def test_an_ending_is_the_end_of_the_line(text: str, count: int) -> None:
+    line = folded(text, 10_000)
+    cut = ending(text, count)
+
+    assert len(cut.encode()) <= count
+    assert cut == line or (cut.startswith("…") and line.endswith(cut[1:]))
+
+
+def test_a_long_text_says_that_it_goes_on() -> None:
+    assert folded("word " * 100, 10) == "word word…"
+    assert folded("x" * 10, 10) == "x" * 10
+    assert within("ä" * 10, 8) == "ää…"
+    assert ending("src/" + "deep/" * 50 + "file.py", 12) == "…p/file.py"
