@@ -2,6 +2,7 @@
 #   make up     a story of two agents in one repository, told in the terminal
 #   make test   the tests                make lint   formatter, linter and type checker
 #   make bench  the figures and budgets  make docs   the generated reference
+#   make sim    thousands of seeded worlds, and the seeds that break a rule
 # Tools live in .venv and come from the hashed pins in requirements/; a second call installs nothing.
 
 SHELL := /bin/sh
@@ -16,6 +17,9 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTHON ?=
 # ARGS go to the tool behind the target: make test ARGS="-k lapse"
 ARGS ?=
+WORLDS ?= 2000
+STEPS ?= 60
+SEED ?= 1
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -44,8 +48,9 @@ bench: $(VENV)/.installed-run
 docs: $(VENV)/.installed-run
 	@$(BIN)/python docs/generate.py
 
+# Thousands of seeded worlds: make sim WORLDS=10000 STEPS=200 SEED=7
 sim: $(VENV)/.installed-test
-	@$(BIN)/python -m pytest tests/simulation $(ARGS)
+	@$(BIN)/python -m tests.simulation --worlds $(WORLDS) --steps $(STEPS) --seed $(SEED) $(ARGS)
 
 # Raises the pins within what the .in files allow. The result names no address, so it installs from any index.
 pins: $(VENV)/.installed-dev
