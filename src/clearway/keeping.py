@@ -141,6 +141,21 @@ def restore(file: str, backup: str, project: str, clock: Clock, *, force: bool) 
     return found, kept
 
 
+def project_in(backup: str) -> str:
+    """Whose room a backup holds. Refuses what is no sound backup."""
+    if not os.path.isfile(backup):
+        raise Refusal("PATH_INVALID", f"There is no file {backup}.")
+    return copies.examine(backup).project
+
+
+def move_aside(file: str, clock: Clock, why: str) -> str:
+    """Take a room's name away from a file that is not to be asked any more. Its name then, empty if there was none."""
+    if not os.path.exists(file):
+        return ""
+    with _turn(file, COMMAND_LOCK_WAIT_MS):
+        return copies.step_aside(file, f"{why}-{_stamp(clock)}")
+
+
 def mend(file: str, project: str, clock: Clock, wait_ms: int) -> str | None:
     """Mend a room that is proved to be damaged, or gone beside what is left of it. What was done and what is lost, in
     one sentence; None when there is nothing to mend."""

@@ -20,7 +20,7 @@ from clearway.db import statements
 from clearway.errors import Refusal
 from clearway.limits import COMMAND_LOCK_WAIT_MS
 from clearway.policy import Outside
-from clearway.room import MACHINE, Room, beat_folder, open_machine_room, open_room, open_room_file
+from clearway.room import MACHINE, Room, beat_folder, known_address, open_machine_room, open_room, open_room_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +35,16 @@ if TYPE_CHECKING:
 SQL = statements(__file__)
 _PATH_ARGUMENTS = ("paths", "path")
 _CHOSEN = "chosen"
+
+
+class Target:
+    """The file in which the room of a project is to be."""
+
+    __slots__ = ("file", "project")
+
+    def __init__(self, file: str, project: str) -> None:
+        self.file = file
+        self.project = project
 
 
 class Rooms:
@@ -104,7 +114,7 @@ class Rooms:
         named = read_pointer(place.root) or read_team(place.root)
         if named is None:
             return self._remembered(place)
-        self._keep_in_mind(place, named)
+        self.keep_in_mind(place, named)
         return named
 
     def known(self, place: Repository) -> str | None:
@@ -136,8 +146,58 @@ class Rooms:
             )
         return project
 
-    def share(self, place: Repository, project: str, address: str) -> None:
-        """Write down that this project's room is on a server: the fact in the repository, the address only here."""
+    def keep_in_mind(self, place: Repository, project: str) -> None:
+        """Remember a project that a pointer names, for the branches that lack the file. A mark spares the next hook
+        from opening the machine room for it."""
+        where = _whereabouts(place)
+        mark = os.path.join(self.settings.home, "run", "known", f"{where['device']}-{where['inode']}")
+        said = f"{project} {where['common']}\n"
+        try:
+            with open(mark, encoding="utf-8") as opened:
+                if opened.read() == said:
+                    return
+        except (OSError, ValueError):
+            pass
+        try:
+            self.of_repository(None).run(
+                lambda tx: tx.change(SQL.remember, **where, project=project, wall=tx.wall),
+                caller=self._house(),
+                durable=False,
+            )
+            platforms.make_private(os.path.dirname(mark))
+            descriptor = os.open(mark, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+            try:
+                os.write(descriptor, said.encode())
+            finally:
+                os.close(descriptor)
+        except (OSError, Refusal):
+            pass  # the pointer itself still says it; the next call tries again
+
+    def remembered(self, place: Repository) -> str | None:
+        """The project of a repository as this machine remembers it, or None."""
+        if not os.path.exists(os.path.join(self.settings.home, "machine.db")):
+            return None
+        return self._find(place)
+
+    def file_to_restore(self, place: Repository, backed_up: str) -> Target:
+        """Where the room of a repository is kept, which need not be there. backed_up: the project of a repository that
+        has none yet."""
+        self._check_outside(place)
+        project = read_pointer(place.root) or read_team(place.root) or self.remembered(place)
+        if project is None:
+            project = backed_up
+            self.keep_in_mind(place, project)
+        folder = self.folder(project)
+        if known_address(folder) is not None or read_team(place.root) is not None:
+            raise Refusal(
+                "STORAGE_CONFIGURATION",
+                "This project's room is on a PostgreSQL server; restore it there, with pg_restore.",
+            )
+        return Target(os.path.join(folder, "room.db"), project)
+
+    def share(self, place: Repository, project: str, address: str) -> bool:
+        """Write down that this project's room is on a server: the fact in the repository, the address only here.
+        Whether the pointer was written just now."""
         folder = self.folder(project)
         platforms.make_private(folder)
         aside = os.path.join(folder, f"address.{self.clock.new_id()}")
@@ -148,6 +208,7 @@ class Rooms:
             os.close(descriptor)
         os.replace(aside, os.path.join(folder, "address"))
         self._write_once(place, config.TEAM, config.team_text(project))
+        return self._write_once(place, config.POINTER, config.pointer_text(project))
 
     def _write_once(self, place: Repository, name: str, text: str) -> bool:
         file = os.path.join(place.root, name)
@@ -191,6 +252,14 @@ class Rooms:
     def locate(self, raw: str, cwd: str) -> Place:
         return repository.locate(raw, cwd, os.path.expanduser("~"), self.clock)
 
+    def placed(self, raw: str, cwd: str) -> tuple[Room, Place]:
+        """A path as somebody wrote it, or a named resource, and the room that it belongs to."""
+        resource = paths.resource(raw)
+        if resource is not None:
+            return self.of_folder(cwd), repository.named(*resource)
+        place = self.locate(raw, cwd)
+        return self.of_repository(place.repository), place
+
     def _ask_several(
         self, operation: Operation, arguments: dict[str, Any], caller: Caller, groups: list[tuple[Room, list[str]]]
     ) -> dict[str, Any]:
@@ -220,10 +289,7 @@ class Rooms:
             cwd = caller.cwd  # the door refuses what is not a text
         by_project: dict[str, tuple[Room, list[str]]] = {}
         for raw in raws:
-            if paths.resource(raw):
-                room = self.of_folder(cwd)
-            else:
-                room = self.of_repository(self.locate(raw, cwd).repository)
+            room, _ = self.placed(raw, cwd)
             by_project.setdefault(room.engine.path, (room, []))[1].append(raw)
         return [by_project[project] for project in sorted(by_project)]
 
@@ -354,33 +420,6 @@ class Rooms:
         folder = self.folder(project)
         if not any(os.path.exists(os.path.join(folder, name)) for name in ("room.db", "address", "backups")):
             self._say(f"this project had no room on this machine; an empty one is made in {folder}")
-
-    def _keep_in_mind(self, place: Repository, project: str) -> None:
-        """Remember a project that a pointer names, for the branches that lack the file. A mark spares the next hook
-        from opening the machine room for it."""
-        where = _whereabouts(place)
-        mark = os.path.join(self.settings.home, "run", "known", f"{where['device']}-{where['inode']}")
-        said = f"{project} {where['common']}\n"
-        try:
-            with open(mark, encoding="utf-8") as opened:
-                if opened.read() == said:
-                    return
-        except (OSError, ValueError):
-            pass
-        try:
-            self.of_repository(None).run(
-                lambda tx: tx.change(SQL.remember, **where, project=project, wall=tx.wall),
-                caller=self._house(),
-                durable=False,
-            )
-            platforms.make_private(os.path.dirname(mark))
-            descriptor = os.open(mark, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
-            try:
-                os.write(descriptor, said.encode())
-            finally:
-                os.close(descriptor)
-        except (OSError, Refusal):
-            pass  # the pointer itself still says it; the next call tries again
 
     def _remembered(self, place: Repository) -> str:
         known = self._find(place)

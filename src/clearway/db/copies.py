@@ -145,21 +145,24 @@ def exchange(file: str, new: str, mark: str) -> str:
 
     Only for one who has the turn of the room's writers: makers and writers wait for that, and notice the new file.
     """
-    kept = ""
-    if os.path.exists(file):
-        kept = f"{file}.{mark}"
-        number = 1
-        while os.path.exists(kept):
-            number += 1
-            kept = f"{file}.{mark}-{number}"
-    # Its log goes with it before the new one comes: a log of one database beside another would be applied to it.
-    for suffix in _BESIDE:
-        if os.path.exists(file + suffix):
-            os.rename(file + suffix, (kept or f"{file}.{mark}") + suffix)
+    kept = step_aside(file, mark)
     if not platforms.put_in_place(new, file):
         raise Refusal("STORAGE_BUSY", f"Another room took the name {file} meanwhile; try again.")
     sync_folder(os.path.dirname(file))
     return kept
+
+
+def step_aside(file: str, mark: str) -> str:
+    """Rename a room's file. Its log goes with it: a log of one database beside another would be applied to it."""
+    kept, number = f"{file}.{mark}", 1
+    while os.path.exists(kept):
+        number += 1
+        kept = f"{file}.{mark}-{number}"
+    was_there = os.path.exists(file)
+    for suffix in _BESIDE:
+        if os.path.exists(file + suffix):
+            os.rename(file + suffix, kept + suffix)
+    return kept if was_there else ""
 
 
 def sync(file: str) -> None:

@@ -139,6 +139,14 @@ class PostgresEngine:
             return error.diag.constraint_name or str(error)
         return None
 
+    def stamp(self) -> int:
+        """A number that changes whenever somebody has told the log something: for those who wait."""
+        session = self.begin(writes=False)
+        try:
+            return session.rows(SQL.stamp, {})[0].last_event
+        finally:
+            session.rollback()
+
     def integrity(self, *, full: bool = False) -> list[str]:
         """A server looks after its own files."""
         return []

@@ -10,3 +10,6 @@ SELECT project_id, test_clock FROM room
 
 -- name: tables
 SELECT tablename AS name FROM pg_tables WHERE schemaname = :schema
+
+-- name: stamp
+SELECT last_event FROM room

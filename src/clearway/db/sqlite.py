@@ -347,6 +347,11 @@ class SqliteEngine:
         text = str(error)
         return {"UNIQUE constraint failed: attempt.issue": "attempt_live"}.get(text, text)
 
+    def stamp(self) -> int:
+        """A number that changes whenever somebody else has committed. A glance, not a question: for those who wait."""
+        with _translated(self.path):
+            return int(self._current().pragma("data_version"))
+
     def integrity(self, *, full: bool = False) -> list[str]:
         """What a check of the whole file finds wrong; nothing in a sound one. full: indexes are compared, too."""
         with _translated(self.path):

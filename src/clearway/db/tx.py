@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from clearway.clock import Clock
     from clearway.config import Caller
     from clearway.db import Session
+    from clearway.opencalls import OpenCalls
 
 SQL = statements(__file__)
 _COUNTERS = ("last_event", "last_issue", "last_fence")
@@ -34,10 +35,12 @@ class Tx:
         "_state",
         "beats",
         "caller",
+        "calls",
         "carried",
         "changed",
         "clock",
         "farewell",
+        "flights",
         "gone",
         "liveness",
         "now",
@@ -58,6 +61,7 @@ class Tx:
         clock: Clock,
         liveness: Liveness,
         beats: Beats | None,
+        calls: OpenCalls,
         caller: Caller,
         token: Callable[[str, int], str],
         writes: bool,
@@ -69,6 +73,7 @@ class Tx:
         self.clock = clock
         self.liveness = liveness
         self.beats = beats
+        self.calls = calls
         self.caller = caller
         self.writes = writes
         self.outside = outside  # settings that do not come from the room, and those the room keeps; see policy.value
@@ -77,6 +82,7 @@ class Tx:
         self.farewell = False  # the caller's session ends here: this question is not a sign of life
         self.carried: dict[str, int] = {}  # until when beats carry what is past its stored term; see lapse.until
         self.gone: tuple[str, str] | None = None  # ids of lapsed path leases and attempts, joined; see lapse.gone
+        self.flights: dict[str, int | None] = {}  # since when sessions have a call open; see lapse.in_flight
         self._state = Row((name, opening[name]) for name in _COUNTERS)
         self._before: Row | None = None
         self.project_id: str = opening.project_id

@@ -6,6 +6,7 @@
 CREATE TABLE room (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   project_id TEXT NOT NULL,
+  name TEXT NOT NULL DEFAULT '',
   created_wall INTEGER NOT NULL,
   test_clock INTEGER NOT NULL CHECK (test_clock IN (0, 1)),
   anchor_boot TEXT NOT NULL,
@@ -62,12 +63,29 @@ CREATE TABLE session (
   opened_at INTEGER NOT NULL,
   started_at INTEGER NOT NULL,
   beat_at INTEGER NOT NULL,
+  call_at INTEGER,
+  moving_at INTEGER,
+  briefed_event INTEGER NOT NULL DEFAULT 0,
   ended_at INTEGER,
   ended_why TEXT,
   CHECK ((ended_at IS NULL) = (ended_why IS NULL))
 ) STRICT;
 CREATE INDEX session_live ON session (beat_at) WHERE ended_at IS NULL;
 CREATE INDEX session_process ON session (pid) WHERE ended_at IS NULL AND pid IS NOT NULL;
+
+-- What befell a session's leases without its doing, until it has been told.
+CREATE TABLE notice (
+  session TEXT NOT NULL REFERENCES session (id),
+  event INTEGER NOT NULL,
+  PRIMARY KEY (session, event)
+) STRICT;
+
+-- The newest automatic checkpoint of a session that works on no issue (attempt_note has the others).
+CREATE TABLE session_checkpoint (
+  session TEXT PRIMARY KEY REFERENCES session (id),
+  content TEXT NOT NULL,
+  created_wall INTEGER NOT NULL
+) STRICT;
 
 -- One worktree on one host, and the branch it was on when something was last claimed in it. `@` stands for no worktree:
 -- in it are the named resources.
