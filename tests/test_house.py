@@ -29,7 +29,7 @@ FILE_LINES_MAX = 700
 
 # A room of the house is a folder of the package, or a module directly in it. Arrows point downwards only.
 PURE = {"errors", "clock", "alive", "platforms", "limits", "lifecycle", "leasing", "paths", "untrusted", "wire"}
-GROUND = PURE | {"beats", "repository", "config", "db", "op", "arguments", "lapse", "policy"}
+GROUND = PURE | {"beats", "opencalls", "trail", "repository", "config", "db", "op", "arguments", "lapse", "policy"}
 NOUNS = {"work", "crew", "guard"}
 INSIDE = GROUND | NOUNS | {"catalog", "room", "rooms", "keeping"}
 
@@ -37,9 +37,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "clearway": set(),
     **dict.fromkeys(PURE, PURE),
     "beats": PURE,
+    "opencalls": PURE | {"beats"},
+    "trail": PURE | {"beats"},
     "config": PURE,
     "repository": PURE | {"config"},
-    "db": PURE | {"beats", "config"},
+    "db": PURE | {"beats", "config", "opencalls"},
     "op": PURE,
     "arguments": PURE | {"repository", "config", "op"},
     "lapse": PURE | {"db"},

@@ -49,6 +49,15 @@ class Beats:
         except (OSError, ValueError):
             return None
 
+    def stir(self, session: str) -> None:
+        """There is something to tell this session: its next hook is not to be answered by the fast step, which knows
+        only that a beat is fresh. What the session holds by its last sign of life stays."""
+        file = self._file(session)
+        try:
+            os.utime(file, ns=(0, os.stat(file).st_mtime_ns))
+        except (OSError, ValueError):
+            pass
+
     def forget(self, session: str) -> None:
         self._noted.pop(session, None)
         try:
@@ -57,7 +66,7 @@ class Beats:
             pass
 
     def _file(self, session: str) -> str:
-        return os.path.join(self._folder, _name(session))
+        return os.path.join(self._folder, file_name(session))
 
 
 def rooms_with(folder: str, session: str) -> list[str]:
@@ -66,18 +75,20 @@ def rooms_with(folder: str, session: str) -> list[str]:
         rooms = sorted(os.listdir(folder))
     except OSError:
         return []
-    return [room for room in rooms if os.path.exists(os.path.join(folder, room, _name(session)))]
+    return [room for room in rooms if os.path.exists(os.path.join(folder, room, file_name(session)))]
 
 
-def _name(session: str) -> str:
-    if session.isalnum() and session.isascii() and len(session) <= _NAME_MAX:
-        return session
+def file_name(text: str, longest: int = _NAME_MAX) -> str:
+    """The name of the file that stands for a session, a thread or a call, whatever its client calls it."""
+    if text.isalnum() and text.isascii() and len(text) <= longest:
+        return text
     name = "".join(
-        letter if letter.isascii() and letter.isalnum() or letter in "-_.=@" else f"%{ord(letter):x}"
-        for letter in session
+        letter if letter.isascii() and letter.isalnum() or letter in "-_.=@" else f"%{ord(letter):x}" for letter in text
     )
-    if len(name) <= _NAME_MAX:
+    if name[:1] == ".":  # neither hidden, nor this folder or the one above
+        name = "%2e" + name[1:]
+    if len(name) <= longest:
         return name
     import hashlib
 
-    return name[: _NAME_MAX - 40] + "%%" + hashlib.sha256(name.encode()).hexdigest()[:38]
+    return name[: longest - 40] + "%%" + hashlib.sha256(name.encode()).hexdigest()[:38]

@@ -1,8 +1,9 @@
 """What time and death alone change; the first act of every write.
 
-A lease lapses when its time is over and no beat of its session carries it, or when the process of its session is
-certainly gone. Writes settle this before anything else; reads compute the same and change nothing. This module owns
-the release of both kinds of lease, because finishing an attempt frees paths and a death frees everything.
+A lease lapses when its time is over and neither a beat of its session carries it nor an open call holds it, or when the
+process of its session is certainly gone. Writes settle this before anything else; reads compute the same and change
+nothing. This module owns the release of both kinds of lease, because finishing an attempt frees paths and a death frees
+everything; who loses a lease so is told at its next hook.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 from clearway.alive import Process
 from clearway.db import Row, statements
 from clearway.leasing import attempt_lives_until, has_lapsed, path_lives_until
+from clearway.limits import OPEN_CALL_HOLDS_MS
+from clearway.untrusted import folded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,36 +21,50 @@ if TYPE_CHECKING:
     from clearway.db.tx import Tx
 
 SQL = statements(__file__)
+_TAKEN = frozenset({"lapse", "death", "forced"})  # why a lease ended without its holder's doing
+_PATHS_NOTED = 10
+_NOTE_CHARS = 300
 
 
 def lapse(tx: Tx) -> set[str]:
     """Let time pass: renew what beats carry, expire what has lapsed, end the sessions whose process is gone; which."""
     due = _due(tx)
+    over: list[Row] = []
     for lease in due.paths:
-        until = path_until(tx, lease)
-        if has_lapsed(until, tx.now):
-            release(tx, [lease], "lapse")
-        else:
+        until = _path_by_beats(tx, lease)
+        if not has_lapsed(until, tx.now):
             tx.change(SQL.carry_path, id=lease.id, until=until)
+        elif in_flight(tx, lease.session) is None:
+            over.append(lease)
+    release(tx, over, "lapse")
     for attempt in due.attempts:
-        until = attempt_until(tx, attempt)
-        if has_lapsed(until, tx.now):
-            expire(tx, attempt, "lapse")
-        else:
+        until = _attempt_by_beats(tx, attempt)
+        if not has_lapsed(until, tx.now):
             tx.change(SQL.carry_attempt, id=attempt.id, until=until)
+        elif in_flight(tx, attempt.session) is None:
+            expire(tx, attempt, "lapse")
     for session in due.dead:
         end_session(tx, session, "death")
     return {session.session for session in due.dead}
 
 
 def path_until(tx: Tx, lease: Row) -> int:
-    """When a path lease lapses, beats counted (room ms)."""
-    return path_lives_until(lease.expires_at, lease.lease_ms, _beat(tx, lease))
+    """When a path lease lapses, beats and open calls counted (room ms)."""
+    return _held_open(tx, lease, _path_by_beats(tx, lease))
 
 
 def attempt_until(tx: Tx, attempt: Row) -> int:
-    """When an attempt lapses, beats counted (room ms)."""
-    return attempt_lives_until(attempt.expires_at, attempt.lease_ms, _beat(tx, attempt), attempt.acted_at)
+    """When an attempt lapses, beats and open calls counted (room ms)."""
+    return _held_open(tx, attempt, _attempt_by_beats(tx, attempt))
+
+
+def in_flight(tx: Tx, session: str) -> int | None:
+    """Since when a session has a call open that keeps its leases from lapsing (room ms), or None. Its client's process
+    must be known and live; of one on another machine only the room can tell."""
+    if session not in tx.flights:
+        since = _open_since(tx, session)
+        tx.flights[session] = since if since is not None and tx.now - since < OPEN_CALL_HOLDS_MS else None
+    return tx.flights[session]
 
 
 def gone(tx: Tx) -> tuple[str, str]:
@@ -142,7 +159,9 @@ def release(tx: Tx, leases: list[Row], why: str, **more: Any) -> list[str]:
         by_session.setdefault(lease.session, []).append(lease)
     for group in by_session.values():
         facts = [{"path": lease.shown, "checkout": lease.checkout, "fence": lease.fence} for lease in group]
-        tx.tell("paths_released", by=group[0], why=why, paths=facts, **more)
+        event = tx.tell("paths_released", by=group[0], why=why, paths=facts, **more)
+        if why in _TAKEN:
+            notify(tx, group[0].session, event)
     return [lease.shown for lease in leases]
 
 
@@ -153,9 +172,62 @@ def release_of_attempt(tx: Tx, attempt: str) -> list[str]:
 
 def expire(tx: Tx, attempt: Row, why: str) -> None:
     """An attempt whose lease is over: notes and results stay, the issue's stored status is not touched."""
+    leave_note(tx, attempt, why)
     tx.change(SQL.expire, id=attempt.id, wall=tx.wall)
-    tx.tell("attempt_expired", issue=attempt.issue, attempt=attempt.id, by=attempt, why=why, fence=attempt.fence)
+    event = tx.tell(
+        "attempt_expired", issue=attempt.issue, attempt=attempt.id, by=attempt, why=why, fence=attempt.fence
+    )
+    notify(tx, attempt.session, event)
     release_of_attempt(tx, attempt.id)
+
+
+def leave_note(tx: Tx, attempt: Row, why: str) -> None:
+    """An automatic checkpoint of an attempt that its holder did not end: what the room knows of where it stood. Nothing
+    is scanned here: the room is waiting."""
+    held = tx.all(SQL.paths_for_attempt, attempt=attempt.id)
+    if not held:
+        return
+    more = f" and {len(held) - _PATHS_NOTED} more" if len(held) > _PATHS_NOTED else ""
+    shown = ", ".join(folded(lease.shown, 100) for lease in held[:_PATHS_NOTED])
+    content = f"Automatic, when the lease was lost ({why}). It held: {shown}{more}."
+    last = tx.one(SQL.last_note, attempt=attempt.id)
+    if last is not None:
+        content += f"\nLast note ({last.kind}): {folded(last.content, _NOTE_CHARS)}"
+    note = {"id": tx.new_id(), "attempt": attempt.id, "issue": attempt.issue, "wall": tx.wall}
+    tx.change(SQL.leave_note, content=content, **note)
+
+
+def notify(tx: Tx, session: str, event: int) -> None:
+    """This event is to be told to that session at its next hook."""
+    tx.change(SQL.notify, session=session, event=event)
+    if tx.beats is not None:
+        tx.beats.stir(session)
+
+
+def _path_by_beats(tx: Tx, lease: Row) -> int:
+    return path_lives_until(lease.expires_at, lease.lease_ms, _beat(tx, lease))
+
+
+def _attempt_by_beats(tx: Tx, attempt: Row) -> int:
+    return attempt_lives_until(attempt.expires_at, attempt.lease_ms, _beat(tx, attempt), attempt.acted_at)
+
+
+def _held_open(tx: Tx, lease: Row, until: int) -> int:
+    """An open call holds what beats do not carry, but nothing is written for it: it may come back at any moment."""
+    since = in_flight(tx, lease.session) if has_lapsed(until, tx.now) else None
+    return until if since is None else since + OPEN_CALL_HOLDS_MS
+
+
+def _open_since(tx: Tx, session: str) -> int | None:
+    known = tx.one(SQL.process_of, session=session)
+    if known is None or known.pid is None or known.ended_at is not None:
+        return None
+    if tx.liveness.is_dead(known.host, Process(known.boot, known.pidns, known.pid, known.started)):
+        return None
+    if known.host != tx.liveness.host:
+        return known.call_at
+    call = tx.calls.newest(session)
+    return None if call is None else tx.now - max(0, tx.clock.monotonic() - call.at)
 
 
 def _beat(tx: Tx, lease: Row) -> int | None:

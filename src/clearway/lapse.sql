@@ -34,3 +34,16 @@ UPDATE attempt SET status = 'expired', finished_wall = :wall WHERE id = :id AND 
 
 -- name: end_session
 UPDATE session SET ended_at = :now, ended_why = :why, in_turn = 0, doing = NULL WHERE id = :id
+
+-- name: process_of
+SELECT host, boot, pidns, pid, started, ended_at, call_at FROM session WHERE id = :session
+
+-- name: last_note
+SELECT kind, content FROM attempt_note WHERE attempt = :attempt AND automatic = 0 ORDER BY id DESC LIMIT 1
+
+-- name: leave_note
+INSERT INTO attempt_note (id, attempt, issue, kind, content, important, automatic, created_wall)
+VALUES (:id, :attempt, :issue, 'checkpoint', :content, 0, 1, :wall)
+
+-- name: notify
+INSERT INTO notice (session, event) VALUES (:session, :event) ON CONFLICT (session, event) DO NOTHING

@@ -21,6 +21,7 @@ from clearway.db import statements
 from clearway.db.tx import Tx
 from clearway.errors import TOLD, Refusal
 from clearway.limits import BEAT_EVERY_MS, COMMAND_LOCK_WAIT_MS, REFUSAL_QUIET_MS
+from clearway.opencalls import OpenCalls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Room:
         # On a server signs of life are rows, which every machine sees; here they only say which rooms a session is in.
         self.beats = beats if engine.name == "sqlite" else None
         self._files = beats
+        self.calls = OpenCalls(home, clock)
         self.outside = policy.NOTHING_OUTSIDE  # the environment's and the user's settings: rooms.py knows them
         self._full = False
         self._home = home
@@ -146,6 +148,7 @@ class Room:
                 clock=self.clock,
                 liveness=self.liveness,
                 beats=self.beats,
+                calls=self.calls,
                 caller=caller,
                 token=self._token,
                 writes=writes,
@@ -209,6 +212,7 @@ def open_room(
     if address is None:
         from clearway.db.sqlite import SqliteEngine
 
+        platforms.keep_private(folder)
         engine = SqliteEngine(os.path.join(folder, "room.db"), clock, lock_wait_ms=lock_wait_ms)
     else:
         from clearway.db.postgres import PostgresEngine

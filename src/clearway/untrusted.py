@@ -50,3 +50,125 @@ def _shown(letter: str) -> str:
     if code in _UNSEEN or 0xD800 <= code <= 0xDFFF:
         return f"<U+{code:04X}>"
     return letter
+
+
+# --- secrets ------------------------------------------------------------------------------------------------------
+
+HIDDEN = "[redacted]"
+_BEGINNINGS = (
+    "sk-", "sk_live_", "sk_test_", "rk_live_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xoxb-",
+    "xoxp-", "xoxa-", "xoxr-", "xapp-", "AKIA", "ASIA", "AIza", "ya29.", "hf_", "npm_", "pypi-", "dop_v1_", "eyJ",
+    "SG.", "shpat_", "lin_api_", "tskey-",
+)  # fmt: skip
+_SECRET_CHARS_MIN = 16  # shorter ones that begin so are words: sk-learn
+_NAMES = frozenset(
+    "password passwd passphrase pwd secret secrets token credential credentials authorization bearer apikey accesskey "
+    "privatekey secretkey cookie".split()
+)
+_KEYS = frozenset({"api", "access", "private", "secret", "signing", "encryption", "auth"})
+_ENDS = frozenset(" \t\r\n'\"`,;()[]{}<>|&")
+_SCHEMES = frozenset({"basic", "bearer"})
+_KEY_BEGINS, _KEY_ENDS = "-----BEGIN", "-----END"
+_HINTS = ("pass", "pwd", "secret", "token", "cred", "auth", "bearer", "key", "cookie")
+_LAST_WORDS = ("_password", "_token", "_secret", "_key")
+_QUOTES = ("'", '"', "`")
+_QUOTED = [[sign] for sign in _QUOTES]
+
+
+def redacted(text: str) -> str:
+    """The text without what looks like a secret: tokens by their beginnings, what follows a telling name, the password
+    in an address, private keys. It errs towards taking out; it knows no client's secrets by heart."""
+    if _KEY_BEGINS in text:
+        text = _without_keys(text)
+    pieces = _pieces(text)
+    kept: list[str] = []
+    at = 0
+    hides = False  # what comes next is the value of a telling name
+    while at < len(pieces):
+        piece = pieces[at]
+        at += 1
+        if piece in _QUOTES and hides:
+            end = pieces.index(piece, at) if piece in pieces[at:] else len(pieces)
+            kept += [piece, HIDDEN]
+            at, hides = end, False
+        elif piece in _ENDS:
+            kept.append(piece)
+            hides = hides and piece in " \t"
+        elif hides and piece[0] != "-":
+            hides = piece.lower() in _SCHEMES  # `Authorization: Bearer abc`
+            kept.append(piece if hides else HIDDEN)
+        else:
+            shown, hides = _looked_at(piece)
+            kept.append(shown)
+            if pieces[at : at + 1] in _QUOTED and pieces[at + 1 : at + 2] == [":"] and _tells(piece):  # JSON
+                kept += pieces[at : at + 2]
+                at, hides = at + 2, True
+    return "".join(kept)
+
+
+def _pieces(text: str) -> list[str]:
+    """The words, and the single signs and blanks between them."""
+    found: list[str] = []
+    start = 0
+    for at, letter in enumerate(text):
+        if letter in _ENDS:
+            if start < at:
+                found.append(text[start:at])
+            found.append(letter)
+            start = at + 1
+    if start < len(text):
+        found.append(text[start:])
+    return found
+
+
+def _looked_at(piece: str) -> tuple[str, bool]:
+    """One word as it may be shown, and whether the next one is a secret."""
+    scheme, address, rest = piece.partition("://")
+    if address:
+        login, at, host = rest.partition("@")
+        user, colon, _ = login.partition(":")
+        if at and (colon or _begins_like_a_secret(user)):
+            return f"{scheme}://{user + ':' if colon else ''}{HIDDEN}@{host}", False
+        return piece, False
+    for sign in "=:":
+        name, found, value = piece.partition(sign)
+        if found and _tells(name):
+            return (name + sign + (HIDDEN if value else "")), not value
+    if piece.lower() in _SCHEMES or (_tells(piece) and (piece[0] == "-" or piece.lower().endswith(_LAST_WORDS))):
+        return piece, True
+    name, sign, value = piece.partition("=")
+    if value and _begins_like_a_secret(value):
+        return name + sign + HIDDEN, False
+    return (HIDDEN if _begins_like_a_secret(piece) else piece), False
+
+
+def _begins_like_a_secret(word: str) -> bool:
+    return len(word) >= _SECRET_CHARS_MIN and word.startswith(_BEGINNINGS)
+
+
+def _tells(name: str) -> bool:
+    """Whether what has this name is a secret: `DB_PASSWORD`, `--api-key`, `accessToken`."""
+    lower = name.lower()
+    if len(name) > 100 or not any(hint in lower for hint in _HINTS):
+        return False
+    spaced = "".join(
+        f" {letter}" if letter.isupper() and at and name[at - 1].islower() else letter if letter.isalnum() else " "
+        for at, letter in enumerate(name)
+    )
+    words = spaced.lower().split()
+    if not _NAMES.isdisjoint(words):
+        return True
+    return any(word == "key" and before in _KEYS for before, word in zip(words, words[1:], strict=False))
+
+
+def _without_keys(text: str) -> str:
+    """Private keys and the like, from their first to their last line."""
+    kept: list[str] = []
+    while True:
+        before, begins, rest = text.partition(_KEY_BEGINS)
+        kept.append(before)
+        if not begins:
+            return "".join(kept)
+        kept.append(HIDDEN)
+        _, ends, text = rest.partition(_KEY_ENDS)
+        text = text.partition("-----")[2] if ends else ""

@@ -64,9 +64,12 @@ class ToolCall:
         "problem",
         "prompt",
         "raw",
+        "running",
         "session",
         "source",
+        "status",
         "targets",
+        "task",
         "thread",
         "tool",
     )
@@ -89,6 +92,9 @@ class ToolCall:
         agent: str | None = None,
         prompt: str = "",
         problem: str = "",
+        status: int | None = None,
+        task: str = "",
+        running: list[str] | None = None,
         raw: dict[str, Any] | None = None,
     ) -> None:
         self.client = client
@@ -106,6 +112,9 @@ class ToolCall:
         self.agent = agent
         self.prompt = prompt
         self.problem = problem
+        self.status = status  # of a command that is over, where the client tells it
+        self.task = task  # the client's name for what the call has begun in the background
+        self.running = running  # the names of all that goes on there; None where the client does not say
         self.raw: dict[str, Any] = raw if raw is not None else {}
 
     def __repr__(self) -> str:

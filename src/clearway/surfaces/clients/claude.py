@@ -62,12 +62,29 @@ def read(payload: dict[str, Any], environ: Mapping[str, str]) -> ToolCall:
     if said.text("hook_event_name") == "Notification" and said.text("notification_type") == "idle_prompt":
         call.moment = "idle"
     shapes.read_tool(call, said, TOOLS, names=("tool_name", "toolName"), inputs=("tool_input", "toolInput"))
+    _read_outcome(call, said)
     call.problem = said.problem
     return call
 
 
 def answer(call: ToolCall, decision: Decision) -> tuple[str, str, int]:
     return in_json(call, decision, TAKES_CONTEXT)
+
+
+def _read_outcome(call: ToolCall, said: shapes.Payload) -> None:
+    """How a call ended, what of it goes on in the background, and what else does."""
+    given = said.raw.get("tool_response")
+    if call.moment == "after" and shapes.is_object(given):
+        launched = given.get("agentId") if given.get("status") == "async_launched" else None
+        task = given.get("backgroundTaskId") or launched
+        call.task = task if isinstance(task, str) else ""
+        if call.kind == "shell" and not call.task and given.get("interrupted") is not True:
+            call.status = 0
+    elif call.moment == "failed":
+        call.status = shapes.whole_number((said.text("error") or "").partition("Exit code ")[2].partition("\n")[0])
+    listed = said.raw.get("background_tasks")
+    if shapes.is_list(listed):
+        call.running = [each["id"] for each in listed if shapes.is_object(each) and isinstance(each.get("id"), str)]
 
 
 def in_json(call: ToolCall, decision: Decision, takes_context: Mapping[Moment, str]) -> tuple[str, str, int]:

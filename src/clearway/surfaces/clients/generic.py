@@ -36,6 +36,12 @@ def read(payload: dict[str, Any], environ: Mapping[str, str]) -> ToolCall:
     )
     names = ("tool", "tool_name", "toolName")
     shapes.read_tool(call, said, TOOLS, names=names, inputs=("input", "tool_input", "toolInput", "toolArgs", "args"))
+    ended = said.raw.get("output")
+    told = [said.raw, *([ended] if shapes.is_object(ended) else [])]
+    for status in (each.get(name) for each in told for name in ("exit_code", "exitCode", "status")):
+        if call.moment in {"after", "failed"} and isinstance(status, int) and not isinstance(status, bool):
+            call.status = status
+            break
     call.problem = said.problem
     return call
 

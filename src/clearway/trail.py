@@ -1,0 +1,129 @@
+"""What a session did lately, as its hooks saw it: files it changed, commands it ran and how they ended.
+
+A short file a session, for its owner alone, from which automatic checkpoints are made. It costs no model token and no
+database write: one line is appended after a call, about 20 us. The older half goes when it has grown too long. Secrets
+are taken out before anything is written.
+"""
+
+from __future__ import annotations
+
+import os
+
+from clearway import platforms, wire
+from clearway.beats import file_name
+from clearway.limits import TRAIL_BYTES_MAX, TRAIL_COMMAND_CHARS_MAX
+from clearway.untrusted import folded, redacted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+CHANGED, RAN = "changed", "ran"
+_SCANNED_CHARS = 1_000
+_PATH_CHARS = 1_000
+
+
+class Step:
+    """One thing that was done: a path that was changed, or a command, with its exit status if the client told it."""
+
+    __slots__ = ("kind", "status", "wall", "what")
+
+    def __init__(self, wall: int, kind: str, what: str, status: int | None = None) -> None:
+        self.wall = wall
+        self.kind = kind
+        self.what = what
+        self.status = status
+
+
+class Trail:
+    """The trails of all sessions whose clients run on this machine, in one folder."""
+
+    __slots__ = ("_folder",)
+
+    def __init__(self, home: str) -> None:
+        self._folder = os.path.join(home, "run", "trail")
+
+    def changed(self, session: str, wall: int, paths: Iterable[str]) -> None:
+        """These files were changed by a call that is over. paths: absolute."""
+        self._append(session, "".join(line(wall, CHANGED, path) for path in paths if len(path) <= _PATH_CHARS))
+
+    def ran(self, session: str, wall: int, command: str, status: int | None) -> None:
+        """This command is over. status: how it ended, None where the client does not say."""
+        said = folded(redacted(command[:_SCANNED_CHARS]), TRAIL_COMMAND_CHARS_MAX)
+        if len(command) > _SCANNED_CHARS and not said.endswith("…"):
+            said += "…"
+        self._append(session, line(wall, RAN, said, status))
+
+    def steps(self, session: str) -> list[Step]:
+        """What is known, the oldest first."""
+        found: list[Step] = []
+        for text in self._read(session).split("\n"):
+            try:
+                said: Any = wire.loads(text)
+            except ValueError:
+                continue  # the end of a write that was cut off
+            if wire.is_list(said) and len(said) == 4 and isinstance(said[0], int) and isinstance(said[2], str):
+                found.append(Step(said[0], str(said[1]), said[2], said[3] if isinstance(said[3], int) else None))
+        return found
+
+    def hand_over(self, session: str, to: str) -> None:
+        """The work goes on under another session's id."""
+        earlier = self._read(session)
+        if earlier:
+            self._append(to, earlier)
+        self.forget(session)
+
+    def forget(self, session: str) -> None:
+        try:
+            os.unlink(self._file(session))
+        except OSError:
+            pass
+
+    def _file(self, session: str) -> str:
+        return os.path.join(self._folder, file_name(session))
+
+    def _append(self, session: str, text: str) -> None:
+        if not text:
+            return
+        how = os.O_CREAT | os.O_APPEND | os.O_WRONLY
+        try:
+            try:
+                descriptor = os.open(self._file(session), how, 0o600)
+            except FileNotFoundError:
+                platforms.make_private(self._folder)
+                descriptor = os.open(self._file(session), how, 0o600)
+            try:
+                os.write(descriptor, text.encode("utf-8", "backslashreplace"))
+                too_long = os.fstat(descriptor).st_size > TRAIL_BYTES_MAX
+            finally:
+                os.close(descriptor)
+            if too_long:
+                self._halve(session)
+        except OSError:
+            pass  # a full disk costs the memory of what was done, not the call
+
+    def _halve(self, session: str) -> None:
+        kept = self._read(session)[-TRAIL_BYTES_MAX // 2 :].partition("\n")[2]
+        aside = f"{self._file(session)}.{os.getpid()}"
+        descriptor = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        try:
+            os.write(descriptor, kept.encode())
+        finally:
+            os.close(descriptor)
+        os.replace(aside, self._file(session))
+
+    def _read(self, session: str) -> str:
+        try:
+            descriptor = os.open(self._file(session), os.O_RDONLY)
+        except OSError:
+            return ""
+        try:
+            return os.read(descriptor, TRAIL_BYTES_MAX * 2).decode("utf-8", "replace")
+        finally:
+            os.close(descriptor)
+
+
+def line(wall: int, kind: str, what: str, status: int | None = None) -> str:
+    """One step as it is written. The fast step writes it, too."""
+    return wire.dumps([wall, kind, what, status]) + "\n"
