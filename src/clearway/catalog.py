@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from clearway.crew import agents, leases
+from clearway import policy
+from clearway.crew import agents, leases, story
 from clearway.op import Operation, operation_of
 from clearway.work import activity, attempts, context, issues, labels, relations, remarks, updates
 
@@ -30,6 +31,12 @@ _FUNCTIONS = (
     leases.claim_paths,
     leases.release_paths,
     leases.path_owner,
+    story.path_history,
+    policy.get_setting,
+    policy.set_setting,
+    policy.list_settings,
+    policy.pause_guard,
+    policy.resume_guard,
 )
 
 OPERATIONS: dict[str, Operation] = {

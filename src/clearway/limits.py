@@ -54,7 +54,6 @@ PATHS_PER_CALL_MAX = 512  # one patch or command may touch this many files; more
 # --- a room's own decisions ----------------------------------------------------------------------------------------
 DECLARED_COMMANDS_CHARS_MAX = 4_000
 PAUSE_SECONDS_MAX = 7 * 86_400
-WAIT_SECONDS = 600
 WAIT_SECONDS_MAX = 86_400
 HISTORY_EVENTS_READ_MAX = 20_000
 

@@ -117,7 +117,7 @@ def pause(tx: Tx) -> dict[str, Any] | None:
     if not is_paused(tx):
         return None
     until = tx.opening.paused_until
-    return {} if until is None else {"until": tx.iso(until)}
+    return {"state": "off", **({} if until is None else {"until": tx.iso(until)})}
 
 
 @op(group="admin", cli="config get", tool=False)
@@ -157,7 +157,7 @@ def pause_guard(tx: Tx, duration: Duration | None = None) -> dict[str, Any]:
     tx.change(SQL.pause, now=tx.now, until=until)
     ends = None if until is None else tx.iso(until)
     tx.tell("guard_paused", until=ends)
-    return {"guard": "off", **({"until": ends} if ends else {})}
+    return {"state": "off", **({"until": ends} if ends else {})}
 
 
 @op(writes=True, group="admin", cli="on", tool=False)
@@ -167,7 +167,7 @@ def resume_guard(tx: Tx) -> dict[str, Any]:
     if is_paused(tx):
         tx.tell("guard_resumed")
     tx.change(SQL.resume)
-    return {"guard": "on"}
+    return {"state": "on"}
 
 
 def only_the_human(tx: Tx, what: str) -> None:

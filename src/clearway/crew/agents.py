@@ -6,7 +6,7 @@ never deleted; a client that comes back under the same id opens it again.
 
 from __future__ import annotations
 
-from clearway import repository
+from clearway import policy, repository
 from clearway.config import Caller
 from clearway.db import Row, statements
 from clearway.lapse import dead_sessions, end_session, gone, until
@@ -42,6 +42,7 @@ def room(tx: Tx, status: Doing | None = None) -> dict[str, Any]:
     present = [row for row in tx.all(SQL.present, gone=attempts, limit=ROOM_ITEMS_MAX) if row.id not in unseen]
     return {
         "me": {"agent": tx.caller.agent, "session": mine},
+        **({"guard": guard} if (guard := policy.pause(tx)) is not None else {}),
         "agents": [_present(tx, row) for row in present],
         "paths": [
             {

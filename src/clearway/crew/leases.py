@@ -178,6 +178,16 @@ def covering(tx: Tx, place: Place, mode: str = "run") -> list[Row]:
     )
 
 
+def blockers(tx: Tx, places: list[Place]) -> list[Row]:
+    """For one who waits: the leases that keep the caller from editing, each with the milliseconds it has left as things
+    are, and the process whose end would free it."""
+    found = {lease.id: lease for place in places for lease in conflicting(tx, place, "edit")}
+    known = [row for key in found if (row := tx.one(SQL.holder, id=key)) is not None]
+    for row in known:
+        row["left_ms"] = max(0, lapse.path_until(tx, row) - tx.now)
+    return known
+
+
 def held(tx: Tx, in_the_way: list[tuple[Place, Row]]) -> Refusal:
     """The refusal that an agent reads: one line with path, holder, what it does, until when, and what to do instead.
 
@@ -187,6 +197,7 @@ def held(tx: Tx, in_the_way: list[tuple[Place, Row]]) -> Refusal:
     purpose = f" for {quoted(within(lease.purpose, 40), 32)}" if lease.purpose else ""
     running = " (running)" if lease.mode == "run" else ""
     running += " in another worktree" if "branch" in lease else ""
+    running += lapse.said_in_flight(tx, lease.session)
     more = len({other.shown for other, _ in in_the_way}) - 1
     until = clock.local_time(tx.at(lapse.until(tx, lease)))
     said = f"held by {folded(lease.agent, 40)}{running}{purpose} until {until}."

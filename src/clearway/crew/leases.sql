@@ -85,3 +85,9 @@ SELECT id, session, agent, shown, checkout, fence FROM path_lease WHERE session 
 -- name: auto_of_thread
 SELECT id, session, agent, shown, checkout, fence, call FROM path_lease
 WHERE session = :session AND thread = :thread AND auto = 1
+
+-- name: holder
+SELECT l.id, l.shown, l.agent, l.session, l.purpose, l.mode, l.expires_at, l.lease_ms, s.named, s.beat_at, s.ended_at,
+  s.host, s.boot, s.pidns, s.pid, s.started
+FROM path_lease l JOIN session s ON s.id = l.session
+WHERE l.id = :id

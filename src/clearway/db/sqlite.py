@@ -210,9 +210,9 @@ class SqliteEngine:
         with _translated(self.path):
             try:
                 self._frozen = self.read_only = False
-                platforms.keep_private(os.path.dirname(self.path))
-                platforms.keep_private(self.path)
-                return self._connect(_opened(self.path, _READ_WRITE))
+                version = self._connect(_opened(self.path, _READ_WRITE))
+                platforms.keep_private(self.path)  # not before it has proved to be a room: others' files stay as they are
+                return version
             except (apsw.CantOpenError, apsw.ReadOnlyError):
                 if not os.path.exists(self.path):
                     raise

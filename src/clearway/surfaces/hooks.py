@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CLIENTS = ("claude", "codex", "generic")
 _ENDS = frozenset({"stop", "interrupt", "idle", "child_stop", "end"})
 _DENIABLE = frozenset({"before"})
+_TOLD_AGAIN = frozenset({"PATH_HELD", "PATH_OTHER_CHECKOUT"})
 _COMES_BACK = frozenset({"clear", "resume"})  # a session that ends so goes on under another id
 
 
@@ -148,12 +149,11 @@ def _before(call: ToolCall, rooms: Rooms, caller: Caller) -> Decision:
         return Decision()
     try:
         places = _located(call, targets, rooms, caller)
-        _ask_each_room(rooms, caller, places)
+        return _ask_each_room(rooms, caller, places)
     except Refusal as refusal:
         if refusal.code in ("PATH_HELD", "PATH_INVALID", "PATH_OTHER_CHECKOUT"):
             return Decision(deny=_sentence(refusal))
         raise
-    return Decision()
 
 
 def _targets(call: ToolCall) -> list[Target]:
@@ -181,38 +181,50 @@ def _located(call: ToolCall, targets: list[Target], rooms: Rooms, caller: Caller
     return list(places.values())
 
 
-def _ask_each_room(rooms: Rooms, caller: Caller, places: list[Place]) -> None:
-    """Ask the rooms in order of id; a refusal in a later one gives back what this call took in the earlier ones."""
+def _ask_each_room(rooms: Rooms, caller: Caller, places: list[Place]) -> Decision:
+    """Ask the rooms in order of id; a refusal in a later one gives back what this call took in the earlier ones. What
+    there is to know of the places comes with the silent allow."""
     by_room: dict[str, tuple[Room, list[Place]]] = {}
     for place in places:
         room = rooms.of_repository(place.repository)
         by_room.setdefault(room.engine.path, (room, []))[1].append(place)
     taken: list[tuple[Room, list[int]]] = []
+    decision = Decision()
     for name in sorted(by_room):
         room, here = by_room[name]
         try:
-            taken.append((room, _ask(room, caller, here)))
+            taken.append((room, _ask(room, caller, here, decision)))
         except Refusal:
             rooms.give_back(taken, caller)
             raise
+    return decision
 
 
-def _ask(room: Room, caller: Caller, places: list[Place]) -> list[int]:
-    """Look first, without a lock: a held file stays held though the disk is full or a writer is busy."""
+def _ask(room: Room, caller: Caller, places: list[Place], decision: Decision) -> list[int]:
+    """Look first, without a lock: a held file stays held though the disk is full or a writer is busy. The fences of
+    what was claimed; what is to be said goes into `decision`."""
     from clearway.guard import verdict
 
+    def claim(tx: Tx) -> list[int]:
+        fences = verdict.claim(tx, places)
+        if fences:
+            decision.context = "\n".join([*filter(None, [decision.context]), *verdict.notices(tx, places)])
+        return fences
+
     try:
-        free = room.run(lambda tx: verdict.look(tx, places), caller=caller, writes=False)
+        free, waived = room.run(
+            lambda tx: (verdict.look(tx, places), verdict.waived(tx, places)), caller=caller, writes=False
+        )
     except Refusal as refusal:
-        if refusal.code != "PATH_HELD":
+        if refusal.code not in _TOLD_AGAIN:
             raise
         try:  # asked again as a write, the refusal is told to the log, and a lease that lapsed meanwhile is seen
-            return room.run(lambda tx: verdict.claim(tx, places), caller=caller, durable=False)
+            return room.run(claim, caller=caller, durable=False)
         except Refusal as again:
-            raise (again if again.code == "PATH_HELD" else refusal) from None
-    if not free:
-        return []
-    return room.run(lambda tx: verdict.claim(tx, places), caller=caller, durable=False)
+            raise (again if again.code in _TOLD_AGAIN else refusal) from None
+    if waived:
+        decision.warning += f"{waived}\n"
+    return room.run(claim, caller=caller, durable=False) if free else []
 
 
 def _own_folder() -> str:
@@ -293,4 +305,3 @@ def _write(descriptor: int, text: str) -> None:
             data = data[os.write(descriptor, data) :]
     except OSError:
         pass  # the client is gone, or closed this end; the exit status still speaks
-

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from clearway import clock, wire
+from clearway.surfaces import tables
 from clearway.untrusted import folded, legible, quoted
 
 Result = dict[str, Any]
 
+_WARNINGS = {
+    "REPEATED_ATTEMPT_FAILURES": "the last attempts at it failed, one after the other",
+    "ISSUE_CHANGED": "its {} was changed while you worked on it",
+}
+
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 _CHARS = 200  # of one value in a line
-_STYLES = {
-    "ready": "green", "in_progress": "cyan", "review": "magenta", "blocked": "red", "done": "dim", "cancelled": "dim",
-    "critical": "bold red", "high": "yellow", "low": "dim",
-    "busy": "green", "stalled": "yellow", "offline": "dim",
-    "ok": "green", "notice": "yellow", "problem": "bold red",
-}  # fmt: skip
 
 
 class Paper:
@@ -50,32 +50,20 @@ class Paper:
         return f"in {many}" if seconds >= 0 else f"{many} ago"
 
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-        """Columns that are empty throughout are left out. On a terminal the last one gives way."""
-        used = [place for place, _ in enumerate(heads) if any(row[place] for row in rows)]
-        heads, rows = [heads[place] for place in used], [[row[place] for place in used] for row in rows]
-        return _plain(heads, rows) if self.columns is None else self._rich(heads, rows)
+        """Columns that are empty throughout are left out. On a terminal it fits."""
+        return tables.table(heads, rows, self.columns, colour=self.colour)
 
-    def _rich(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-        from io import StringIO
-
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-        for place, head in enumerate(heads):
-            widest = max(len(row[place]) for row in (heads, *rows))
-            table.add_column(head, no_wrap=True, overflow="ellipsis", min_width=min(widest, (self.columns or 0) // 4))
-        for row in rows:
-            table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
-        written = StringIO()
-        Console(file=written, width=self.columns, force_terminal=True, no_color=not self.colour).print(table)
-        return "\n".join(line.rstrip() for line in written.getvalue().splitlines())
+    def inked(self, word: str) -> str:
+        """A word in its colour."""
+        return tables.inked(word, tables.STYLES.get(word, "")) if self.colour else word
 
 
-def text(operation: str, result: Result, paper: Paper) -> str:
-    """The lines for the answer of one operation."""
-    return _WRITERS.get(operation, _fields)(result, paper)
+def text(operation: str, result: Result, paper: Paper, words: str = "") -> str:
+    """The lines for the answer of one operation. words: those it was asked with."""
+    from clearway.surfaces import stories
+
+    writers = _WRITERS | stories.WRITERS
+    return writers.get(words, writers.get(operation, fields))(result, paper)
 
 
 # --- work -------------------------------------------------------------------------------------------------------
@@ -90,7 +78,7 @@ def _issues(result: Result, paper: Paper) -> str:
         return "No such issues. clearway issue create TITLE --status ready adds one."
     heads = ("ISSUE", "STATUS", "PRIORITY", "TYPE", "HELD BY", "LABELS", "TITLE")
     shown = paper.table(heads, [_issue_row(item) for item in result["items"]])
-    return shown + (f"\nMore: --cursor {result['next_cursor']}" if result.get("next_cursor") else "")
+    return shown + more(result)
 
 
 def _issue_row(item: Result) -> list[str]:
@@ -110,6 +98,11 @@ def _issue(result: Result, paper: Paper) -> str:
     attempt = result.get("attempt")
     if attempt:
         lines.insert(1, f"Held by {attempt['agent']} {paper.until(attempt['lease_expires_at'])}.")
+    below = result.get("children")
+    if below:
+        lines.append(f"  {below['done']} of {count(below['total'], 'issue')} below it done, {below['active']} in work")
+    if result.get("archived_at"):
+        lines.append(f"  archived {paper.moment(result['archived_at'])}")
     return "\n".join(lines)
 
 
@@ -119,15 +112,21 @@ def _issue_lines(issue: Result) -> list[str]:
     if issue.get("parent"):
         facts.append(f"in {issue['parent']}")
     if issue.get("open_blockers"):
-        facts.append(f"waits for {issue['open_blockers']}")
+        facts.append(f"waits for {count(issue['open_blockers'], 'other issue')}")
     lines = [f"{issue['display_id']} {folded(issue['title'], 300)}", "  " + ", ".join(facts)]
+    if issue.get("needs_human"):
+        lines.append("  needs you: agents have failed at it again and again")
+    if issue.get("reserved_for"):
+        lines.append(f"  kept for {folded(issue['reserved_for'], _CHARS)}")
+    if issue.get("paths"):
+        lines.append("  changes " + folded(", ".join(issue["paths"]), 1_000))
     if issue.get("labels"):
         lines.append("  labels: " + folded(", ".join(issue["labels"]), 1_000))
     if issue.get("blocked_reason"):
-        lines += ["Blocked:", _body(issue["blocked_reason"])]
-    lines += [_body(issue["description"])] if issue.get("description") else []
+        lines += ["Blocked:", body(issue["blocked_reason"])]
+    lines += [body(issue["description"])] if issue.get("description") else []
     if issue.get("acceptance_criteria"):
-        lines += ["Done when:", _body(issue["acceptance_criteria"])]
+        lines += ["Done when:", body(issue["acceptance_criteria"])]
     return lines
 
 
@@ -137,12 +136,18 @@ def _claimed(result: Result, paper: Paper) -> str:
     lines = [
         f"{result['display_id']} is {again} {paper.until(result['lease_expires_at'])}.{why}",
         f"attempt {result['attempt_id']}  lease token {result['lease_token']}",
-        *(f"Mind: {folded(warning, _CHARS)}" for warning in result["warnings"]),
+        *(f"Mind: {_warning(warning)}" for warning in result["warnings"]),
     ]
     if "context" in result:
         lines += ["", *_context_lines(result["context"], paper)]
     ending = "--outcome completed --target done --summary TEXT" if result["kind"] == "work" else "--outcome completed"
     return "\n".join([*lines, "", f"When done: clearway attempt finish {result['attempt_id']} {ending}"])
+
+
+def _warning(code: str) -> str:
+    """A warning in words, as far as it is known; a code keeps what stands behind its colon."""
+    name, _, rest = code.partition(":")
+    return folded(_WARNINGS.get(name, code).replace("{}", rest.replace("_", " ")), _CHARS)
 
 
 def _context(result: Result, paper: Paper) -> str:
@@ -151,13 +156,27 @@ def _context(result: Result, paper: Paper) -> str:
 
 def _context_lines(context: Result, paper: Paper) -> list[str]:
     lines = _issue_lines(context["issue"])
+    lines += [f"Mind: {_warning(warning)}" for warning in context.get("warnings", [])]
+    for blocker in context.get("blockers", []):
+        lines.append(f"Waits for {blocker['display_id']} {quoted(blocker['title'], 100)} ({blocker['status']}).")
     if "checkpoint" in context:
         note = context["checkpoint"]
         lines += [f"Checkpoint of {note['agent']}, {paper.moment(note['at'])}:", *_note_lines(note)]
+    if "since_checkpoint" in context:
+        note = context["since_checkpoint"]
+        lines += [f"Seen of {note['agent']} since then, {paper.moment(note['at'])}:", *_note_lines(note)]
     if "previous_attempt" in context:
         lines += _previous_lines(context["previous_attempt"], paper)
     for note in context.get("notes", []):
         lines += [f"{note['kind'].capitalize()}, {paper.moment(note['at'])}:", *_note_lines(note)]
+    for change in context.get("changes", []):
+        said = (
+            quoted(change["content"], _CHARS) if change.get("content") else ", ".join(change.get("changed_fields", []))
+        )
+        what = change["type"].replace("_", " ")
+        lines.append(
+            f"Since the last attempt: {what} by {change['agent']} {paper.moment(change['at'])} {said}".rstrip()
+        )
     for near in context.get("neighbours", []):
         lines.append(f"Near: {near['agent']} is on {near['display_id']} {quoted(near['title'], 100)}.")
     if context["truncated"]:
@@ -166,7 +185,7 @@ def _context_lines(context: Result, paper: Paper) -> list[str]:
 
 
 def _note_lines(note: Result) -> list[str]:
-    return [_body(note["content"]), *(f"  next: {folded(step, 1_000)}" for step in note.get("next_steps", []))]
+    return [body(note["content"]), *(f"  next: {folded(step, 1_000)}" for step in note.get("next_steps", []))]
 
 
 def _previous_lines(attempt: Result, paper: Paper) -> list[str]:
@@ -175,7 +194,7 @@ def _previous_lines(attempt: Result, paper: Paper) -> list[str]:
         f"The attempt before, of {attempt['agent']}: {attempt['status']} {paper.moment(attempt['ended_at'])}"
         + (f" ({reason})." if reason else ".")
     ]
-    lines += [_body(attempt[name]) for name in ("result_summary", "reason_details") if attempt.get(name)]
+    lines += [body(attempt[name]) for name in ("result_summary", "reason_details") if attempt.get(name)]
     lines += [f"  verified: {folded(step, 1_000)}" for step in attempt.get("verification", [])]
     return lines + [f"  next: {folded(step, 1_000)}" for step in attempt.get("next_steps", [])]
 
@@ -190,9 +209,9 @@ def _noted(result: Result, _: Paper) -> str:
 
 def _finished(result: Result, _: Paper) -> str:
     lines = [f"Attempt {result['attempt_status']}; the issue is {result['issue_status']}."]
-    lines += [f"Mind: {folded(warning, _CHARS)}" for warning in result["warnings"]]
+    lines += [f"Mind: {_warning(warning)}" for warning in result["warnings"]]
     if result.get("released_paths"):
-        lines.append("Given back: " + _listed(result["released_paths"]))
+        lines.append("Given back: " + listed(result["released_paths"]))
     return "\n".join(lines)
 
 
@@ -211,6 +230,8 @@ def _room(result: Result, paper: Paper) -> str:
         parts.append(paper.table(("HELD BY", "MODE", "UNTIL", "PATH", "FOR"), rows))
     else:
         parts.append("No path is held.")
+    if "guard" in result:
+        parts.append(f"The {guard(result['guard'], paper)}: edits of held paths pass.")
     return "\n".join(parts)
 
 
@@ -237,16 +258,27 @@ def _held_row(lease: Result, paper: Paper) -> list[str]:
 
 
 def _granted(result: Result, paper: Paper) -> str:
-    return "\n".join(
+    lines = [
         f"{folded(lease['path'], _CHARS)} is yours {paper.until(lease['expires_at'])}." for lease in result["granted"]
-    )
+    ]
+    for lease in result.get("elsewhere", []):
+        branch = f" on branch {folded(lease['branch'], 60)}" if "branch" in lease else ""
+        also = f"{folded(lease['path'], _CHARS)} is also in flight in another worktree: {lease['agent']}{branch}."
+        lines.append(also)
+    return "\n".join(lines)
 
 
 def _released(result: Result, _: Paper) -> str:
-    return f"Given back: {_listed(result['released'])}" if result["released"] else "Nothing was held."
+    return f"Given back: {listed(result['released'])}" if result["released"] else "Nothing was held."
 
 
-def _owner(result: Result, paper: Paper) -> str:
+def guard(guard: Result, paper: Paper) -> str:
+    if guard["state"] == "on":
+        return "guard is on"
+    return f"guard is off {paper.until(guard['until'])}" if "until" in guard else "guard is off until clearway on"
+
+
+def owner(result: Result, paper: Paper) -> str:
     path = folded(result["path"], _CHARS)
     if result["free"]:
         return f"{path} is free."
@@ -262,10 +294,12 @@ def status(state: Result, paper: Paper) -> str:
     """One line for a prompt or a status bar; empty where there is no room."""
     if not state:
         return ""
-    parts = [_count(state["agents"], "other agent"), f"{_count(state['paths'], 'path')} held"]
+    parts = [count(state["agents"], "other agent"), f"{count(state['paths'], 'path')} held"]
     mine = state.get("mine")
     if mine:
         parts.append(f"{mine['display_id']} until {paper.moment(mine['until'])}")
+    if "guard" in state:
+        parts.append(f"the {guard(state['guard'], paper)}")
     return "clearway: " + ", ".join(parts)
 
 
@@ -274,9 +308,11 @@ def overview(state: Result, paper: Paper) -> str:
     if "project_id" not in state:
         lines = [f"{folded(state['root'], _CHARS)} has no room yet; it is made when the first agent works here."]
     else:
-        ready = _count(state["claimable"], "issue", more=state["more"])
-        here = f"{_count(state['agents'], 'other agent')} here, {_count(state['paths'], 'path')} held"
+        ready = count(state["claimable"], "issue", more=state["more"])
+        here = f"{count(state['agents'], 'other agent')} here, {count(state['paths'], 'path')} held"
         lines = [f"You are {state['me']}. {here}, {ready} ready to claim."]
+    if "guard" in state:
+        lines.append(f"The {guard(state['guard'], paper)}: every edit passes; clearway on switches it on.")
     mine = state.get("mine")
     if mine:
         lines.append(f"You work on {mine['display_id']} {quoted(mine['title'], 100)} {paper.until(mine['until'])}.")
@@ -295,12 +331,28 @@ def changes(planned: Sequence[Any], *, written: bool) -> str:
     return "\n".join(parts)
 
 
+def removal(planned: Any, *, written: bool) -> str:
+    """What goes when Clearway leaves this machine, and what is left for the person to do."""
+    parts = [change.diff.rstrip("\n") for change in planned.changes]
+    parts += [f"{'Removed' if written else 'Removes'} {path}: {said}" for path, said in planned.paths.items()]
+    if planned.kept:
+        parts.append(f"{planned.kept} stays, with all issues and their history; --data removes it, too.")
+    if not planned.changes and not planned.paths:
+        parts.append("Nothing of Clearway is registered here.")
+    elif not written:
+        parts.append("Nothing was changed; --write does it.")
+    if written:
+        parts.append("Sessions that run keep their hooks until they end. The program itself goes the way it came:")
+        parts.append("  uv tool uninstall clearway | pipx uninstall clearway | pip uninstall clearway")
+    return "\n".join(parts)
+
+
 def checks(found: Sequence[Mapping[str, str]], paper: Paper) -> str:
     """What the doctor found, one line a check."""
     widest = max(len(check["name"]) for check in found)
     lines: list[str] = []
     for check in found:
-        level = _inked(check["level"], paper) + " " * (8 - len(check["level"]))
+        level = paper.inked(check["level"]) + " " * (8 - len(check["level"]))
         lines.append(f"{level}{check['name']:<{widest}}  {folded(check['message'], 2_000)}")
         if "fix" in check:
             lines.append(f"{'':{8 + widest}}  -> {folded(check['fix'], 2_000)}")
@@ -310,39 +362,44 @@ def checks(found: Sequence[Mapping[str, str]], paper: Paper) -> str:
 # --- pieces -----------------------------------------------------------------------------------------------------
 
 
-def _fields(result: Result, _: Paper) -> str:
-    return "\n".join(f"{name}: {_value(value)}" for name, value in result.items())
+def fields(result: Result, paper: Paper) -> str:
+    """An answer without words of its own: field by field, and a list of things as a table."""
+    lines: list[str] = []
+    for name, value in result.items():
+        items = _things(value)
+        if items:
+            heads = list(dict.fromkeys(key for item in items for key in item))
+            rows = [[_value(item[key]) if key in item else "" for key in heads] for item in items]
+            lines.append(paper.table([key.replace("_", " ").upper() for key in heads], rows))
+        elif value not in ([], {}):
+            lines.append(f"{name}: {_value(value)}")
+    return "\n".join(lines) or "Done."
+
+
+def _things(value: Any) -> list[Result]:
+    listed: list[Any] = cast("list[Any]", value) if isinstance(value, list) else []
+    return listed if listed and all(isinstance(item, dict) for item in listed) else []
 
 
 def _value(value: Any) -> str:
     return folded(value if isinstance(value, str) else wire.dumps(value), 10_000)
 
 
-def _body(text: str) -> str:
+def more(result: Result) -> str:
+    """How a list goes on."""
+    return f"\nMore: --cursor {result['next_cursor']}" if result.get("next_cursor") else ""
+
+
+def body(text: str) -> str:
     return "\n".join(f"  {line}".rstrip() for line in legible(text).split("\n"))
 
 
-def _count(number: int, what: str, *, more: bool = False) -> str:
+def count(number: int, what: str, *, more: bool = False) -> str:
     return f"{number}{'+' if more else ''} {what}{'' if number == 1 and not more else 's'}"
 
 
-def _listed(paths: Sequence[str]) -> str:
+def listed(paths: Sequence[str]) -> str:
     return ", ".join(folded(path, _CHARS) for path in paths) + "."
-
-
-def _inked(word: str, paper: Paper) -> str:
-    if not paper.colour:
-        return word
-    import click
-
-    *bold, ink = _STYLES[word].split(" ")
-    return click.style(word, fg=ink, bold=bool(bold))
-
-
-def _plain(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(line[place]) for line in (heads, *rows)) for place in range(len(heads))]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in (heads, *rows))
-    return "\n".join(line.rstrip() for line in lines)
 
 
 def _rounded(seconds: int) -> str:
@@ -369,5 +426,5 @@ _WRITERS: dict[str, Callable[[Result, Paper], str]] = {
     "room": _room,
     "claim_paths": _granted,
     "release_paths": _released,
-    "path_owner": _owner,
+    "path_owner": owner,
 }
