@@ -22,9 +22,11 @@ import pytest
 from tests.conftest import git
 
 from clearway import alive, arguments
+from clearway.arguments import Patch
 from clearway.catalog import OPERATIONS
 from clearway.errors import CODES, Refusal
 from clearway.surfaces import cli, commands
+from clearway.surfaces.spelling import COMMANDS, Command
 
 PROGRAM = [sys.executable, "-m", "clearway.surfaces.cli"]
 
@@ -490,13 +492,18 @@ def command_of(words: str) -> click.Command:
     return command
 
 
-@pytest.mark.parametrize("operation", [each for each in OPERATIONS.values() if each.cli], ids=lambda each: each.name)
-def test_an_operation_has_its_words_and_an_option_for_each_argument(operation: Any) -> None:
-    command = command_of(operation.cli)
-    names = {parameter.name for parameter in command.params}
-    assert {parameter.name for parameter in arguments.parameters(operation)} <= names
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_an_operation_has_its_words_and_an_option_for_each_argument(command: Command) -> None:
+    made = command_of(command.words)
+    names = {parameter.name for parameter in made.params}
+    operation = command.operation
+    for parameter in arguments.parameters(operation):
+        if isinstance(parameter.kind, Patch):
+            assert set(parameter.kind.fields) <= names
+        elif parameter.name not in {*command.fixed, *command.without}:
+            assert parameter.name in names
     assert ("idempotency_key" in names) == bool(operation.keyed)
-    assert command.short_help == arguments.summary(operation)
+    assert made.short_help == command.summary
 
 
 def test_every_operation_can_be_called_by_its_name(held: Terminal) -> None:
@@ -681,10 +688,14 @@ def test_state_that_cannot_be_made_is_one_line(terminal: Terminal, tmp_path: Pat
         assert ended.status == 0 or ended.code.startswith("STORAGE_")
 
 
-def test_a_damaged_room_is_one_line(terminal: Terminal) -> None:
+def test_a_damaged_room_is_set_aside_by_a_command_which_says_so(terminal: Terminal) -> None:
     room = Path(terminal("--json", "init").json["room"])
     room.write_bytes(b"no database at all" * 1_000)
-    assert terminal("room").code == "STORAGE_CORRUPT"
+    ended = terminal("room")
+    assert ended.status == 0
+    assert ended.err.startswith(f"clearway: {room} was damaged and is now")
+    assert "Traceback" not in ended.err
+    assert terminal("room").err == ""
 
 
 def test_a_bug_is_one_line_without_what_it_says(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:

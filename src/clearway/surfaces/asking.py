@@ -6,8 +6,6 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from clearway import config, repository, wire
 from clearway.config import Caller, Settings
 from clearway.errors import Refusal
@@ -19,6 +17,7 @@ from clearway.untrusted import folded
 
 if TYPE_CHECKING:
     from clearway.surfaces.render import Paper
+    from clearway.surfaces.spelling import Command
 
 
 class Run:
@@ -28,6 +27,7 @@ class Run:
         self.as_json = False
         self.agent = ""
         self.directory = ""
+        self.room = ""
         self._rooms: Rooms | None = None
         self._caller: Caller | None = None
 
@@ -38,7 +38,9 @@ class Run:
     @property
     def rooms(self) -> Rooms:
         if self._rooms is None:
-            self._rooms = Rooms(config.settings())
+            settings = config.settings()
+            settings.room = self.room or settings.room
+            self._rooms = Rooms(settings, say=_mention)
         return self._rooms
 
     @property
@@ -71,14 +73,10 @@ class Run:
         from clearway.surfaces.render import Paper
 
         now = self.rooms.clock.wall()
-        try:
-            columns = os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0
-        except (OSError, ValueError, AttributeError):
-            columns = 0
-        if not columns:
-            return Paper(now)
+        wide = columns()
         environ = self.settings.environ
-        return Paper(now, columns=columns, colour=not environ.get("NO_COLOR") and environ.get("TERM") != "dumb")
+        colour = bool(wide) and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+        return Paper(now, columns=wide or None, colour=colour)
 
     def ask(self, operation: Operation, **arguments: Any) -> dict[str, Any]:
         return self.rooms.ask(operation, arguments, self.caller)
@@ -91,24 +89,70 @@ class Run:
         room = self.rooms.of_folder(self.folder)
         return known or room.run(lambda tx: attempts.own_token(tx, attempt), caller=self.caller, writes=False)
 
-    def answer(self, operation: Operation, result: dict[str, Any]) -> None:
+    def perform(self, command: Command, given: dict[str, Any]) -> dict[str, Any]:
+        """Ask what a command line means. given: what was typed, by slot."""
+        from clearway.surfaces import spelling
+
+        asked = spelling.gathered(command, given, self.folder)
+        derived: dict[str, Any] = {}
+        if command.takes_token and "lease_token" not in asked:
+            derived["lease_token"] = "derived"
+        reader = command.reads_version
+        if reader is not None and "expected_version" not in asked:
+            derived["expected_version"] = 1
+        if derived:
+            # Everything else is looked at first: an attempt is sought only under a name that can be one.
+            self._check(command.operation, asked | derived)
+        if "lease_token" in derived:
+            asked["lease_token"] = self.own_token(asked["attempt_id"])
+        if reader is not None and "expected_version" in derived:
+            subject = next(slot.name for slot in command.slots if slot.placed)
+            asked["expected_version"] = self.ask(reader, **{subject: asked[subject]})["version"]
+        return self.ask(command.operation, **asked)
+
+    def answer(self, operation: Operation, result: dict[str, Any], words: str = "") -> None:
+        """Show what the room said. words: those it was asked with, where they say more than the operation."""
         from clearway.surfaces import render
 
         if self.as_json:
             say_json(result)
         else:
-            click.echo(render.text(operation.name, result, self.paper))
+            say(render.text(operation.name, result, self.paper, words))
 
     def close(self) -> None:
         if self._rooms is not None:
             self._rooms.close()
 
+    def _check(self, operation: Operation, asked: dict[str, Any]) -> None:
+        from clearway import arguments
+
+        arguments.checked(operation, asked, self.caller, self.rooms.clock)
+
+
+def say(text: str) -> None:
+    """Lines on stdout. Where that is closed, nobody asked for them."""
+    if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison] (closed by the caller: `>&-`)
+        print(text)
+
 
 def say_json(result: Any) -> None:
     """One line of JSON on stdout, in UTF-8 whatever the locale says."""
-    click.echo(wire.dumps(result).encode("utf-8", "backslashreplace"))
+    if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stdout.flush()
+        sys.stdout.buffer.write(wire.dumps(result).encode("utf-8", "backslashreplace") + b"\n")
 
 
-def this_run() -> Run:
-    """The run that the current command belongs to."""
-    return click.get_current_context().ensure_object(Run)
+def _mention(sentence: str) -> None:
+    """What a person should know besides the answer."""
+    try:
+        print(f"clearway: {sentence}", file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        pass  # nobody listens
+
+
+def columns() -> int:
+    """How wide the terminal is; 0 where there is none."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0
+    except (OSError, ValueError, AttributeError):
+        return 0

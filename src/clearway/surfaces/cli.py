@@ -71,6 +71,15 @@ def _funnelled(act: Callable[[], int], words: Sequence[str]) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
+    from clearway.surfaces import shortcut
+
+    if not shortcut.carried_out(words, os.environ):
+        return _run_in_full(words)
+    _flush()
+    return 0
+
+
+def _run_in_full(words: Sequence[str]) -> int:
     import click
 
     from clearway.surfaces.commands import program
@@ -81,9 +90,13 @@ def _run(words: Sequence[str]) -> int:
         raise Refusal("INVALID_ARGUMENT", _what_was_misspelt(error)) from error
     except click.Abort:
         return INTERRUPTED
+    _flush()
+    return status if isinstance(status, int) else 0
+
+
+def _flush() -> None:
     if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison] (closed by the caller: `>&-`)
         sys.stdout.flush()
-    return status if isinstance(status, int) else 0
 
 
 def _refused(refusal: Refusal, words: Sequence[str]) -> int:

@@ -11,121 +11,105 @@ from typing import Any
 
 import click
 
-from clearway import __version__, config
-from clearway.catalog import OPERATIONS
-from clearway.op import Operation
-from clearway.surfaces import words
-from clearway.surfaces.asking import Run, this_run
-
-
-class Entry:
-    """One word: what it is good for, and how its command is made."""
-
-    def __init__(self, summary: str, make: Callable[[], click.Command]) -> None:
-        self.summary = summary
-        self.make = make
-
-
-Section = tuple[str, dict[str, Entry]]
+from clearway import __version__, arguments, config
+from clearway.surfaces import editing, looking, menu, options, words
+from clearway.surfaces.asking import Run, columns
+from clearway.surfaces.options import this_run
+from clearway.surfaces.spelling import COMMANDS, Command
 
 
 class Menu(click.Group):
     """A word that leads to others."""
 
-    def __init__(self, name: str, sections: Callable[[], list[Section]], **more: Any) -> None:
+    def __init__(
+        self, name: str, entries: Callable[[], dict[str, str]], make: Callable[[str], Any], **more: Any
+    ) -> None:
         super().__init__(name, no_args_is_help=False, **more)
-        self._sections = sections
+        self._entries = entries
+        self._make = make
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [word for _, entries in self._sections() for word in entries]
+        return list(self._entries())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        found = next((entries[cmd_name] for _, entries in self._sections() if cmd_name in entries), None)
-        return None if found is None else _with_globals(found.make())
+        made = self._make(cmd_name)
+        return None if made is None else _with_manners(made)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, entries in self._sections():
-            with formatter.section(title):
-                formatter.write_dl([(word, entry.summary) for word, entry in entries.items()])
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self._entries().items()))
 
 
-def _sections() -> list[Section]:
-    """Every first word, by what it is about."""
-    declared = _declared()
-    claim = OPERATIONS["claim_issue"]
-    declared["work"]["next"] = Entry(
-        "Claim the best ready issue.", lambda: _command(claim, "next", fixed={"next": True}, without=("issue_id",))
-    )
-    declared["crew"]["who"] = declared["crew"]["room"]
-    declared["crew"]["status"] = _own(words.status)
-    titles = {"work": "Work", "plan": "Plan", "crew": "Crew", "admin": "Project"}
-    return [
-        *((titles.get(group, group.capitalize()), entries) for group, entries in declared.items()),
-        ("Set-up", {command.name or "": _own(command) for command in words.SETTING_UP}),
-        ("More", {command.name or "": _own(command) for command in words.MORE}),
-    ]
+class Program(Menu):
+    """The whole of it."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        return menu.help_page(columns())
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _in_our_words(args))
 
 
-def _declared() -> dict[str, dict[str, Entry]]:
-    """The first words that operations declare, by group. A word with several operations is a menu of its own, in the
-    group of the first of them."""
-    groups: dict[str, dict[str, Entry]] = {}
-    families: dict[str, dict[str, Entry]] = {}
-    homes: dict[str, dict[str, Entry]] = {}
-    for operation in OPERATIONS.values():
-        first, _, second = operation.cli.partition(" ")
-        here = homes.setdefault(first, groups.setdefault(operation.group, {}))
-        if second:
-            family = families.setdefault(first, {})
-            family[second] = Entry(_summary(operation), _maker(operation, second))
-            here[first] = Entry(", ".join(family), _menu_maker(first, family))
-        elif first:
-            here[first] = Entry(_summary(operation), _maker(operation, first))
-    return groups
+def _first_words() -> dict[str, str]:
+    return {word: about for _, entries in menu.sections() for word, about in entries.items()}
 
 
-def _maker(operation: Operation, name: str) -> Callable[[], click.Command]:
-    return lambda: _command(operation, name)
+def _made(word: str) -> click.Command | None:
+    """The command of a first word."""
+    if word in COMMANDS:
+        return _command(COMMANDS[word], word)
+    if word in menu.families():
+        return Menu(
+            word,
+            lambda: {second: COMMANDS[f"{word} {second}"].summary for second in menu.families()[word]},
+            lambda second: _command(COMMANDS[f"{word} {second}"], second) if f"{word} {second}" in COMMANDS else None,
+            help=f"Commands of {word}: {word} COMMAND --help says what one takes.",
+        )
+    return words.BY_NAME.get(word)
 
 
-def _menu_maker(name: str, entries: dict[str, Entry]) -> Callable[[], click.Command]:
-    return lambda: Menu(name, lambda: [("Commands", entries)])
-
-
-def _own(command: click.Command) -> Entry:
-    return Entry(command.get_short_help_str(100), lambda: command)
-
-
-def _summary(operation: Operation) -> str:
-    return (operation.function.__doc__ or "").strip().partition("\n")[0]
-
-
-def _command(
-    operation: Operation, name: str, *, fixed: dict[str, Any] | None = None, without: tuple[str, ...] = ()
-) -> click.Command:
-    """The command of an operation. fixed: arguments that the word itself gives; without: those it has no option for."""
-    from clearway import arguments
-    from clearway.surfaces import options
-
-    fixed = fixed or {}
-    takes_token = any(parameter.name == "lease_token" for parameter in arguments.parameters(operation))
+def _command(command: Command, name: str) -> click.Command:
+    can_be_written = editing.can_be_written(command)
 
     def act(**given: Any) -> None:
         run = this_run()
-        asked = options.gathered(operation, given, run.folder) | fixed
-        if takes_token and "lease_token" not in asked:
-            # Everything else is looked at first: an attempt is sought only under a name that can be one.
-            arguments.checked(operation, asked | {"lease_token": "derived"}, run.caller, run.rooms.clock)
-            asked["lease_token"] = run.own_token(asked["attempt_id"])
-        run.answer(operation, run.ask(operation, **asked))
+        edited = can_be_written and editing.is_wanted(command, given)
+        result = editing.perform(run, command, given) if edited else run.perform(command, given)
+        if result is None:
+            click.echo("Nothing was changed.", err=run.as_json)
+        else:
+            run.answer(command.operation, result, command.words)
 
     return click.Command(
         name,
         callback=act,
-        params=options.of_operation(operation, (*fixed, *without)),
-        help=arguments.description(operation),
-        short_help=_summary(operation),
+        params=[*options.of_command(command), *(editing.OPTIONS if can_be_written else ())],
+        help=arguments.description(command.operation),
+        short_help=command.summary,
     )
+
+
+def _in_our_words(typed: list[str]) -> list[str]:
+    """What a predecessor's words mean here; every other line as it is."""
+    start = _behind_manners(typed)
+    for theirs, ours in menu.ALIASES.items():
+        count = theirs.count(" ") + 1
+        is_ours = ours == "" or ours.startswith("-") or _is_there(ours)
+        if typed[start : start + count] == theirs.split(" ") and is_ours:
+            return [*typed[:start], *ours.split(), *typed[start + count :]]
+    return typed
+
+
+def _behind_manners(typed: list[str]) -> int:
+    """Where the first word stands, behind the options that every command takes."""
+    start = 0
+    while start < len(typed) and typed[start].startswith("-"):
+        start += 2 if typed[start] in ("--as", "-C", "--room") else 1
+    return start
+
+
+def _is_there(line: str) -> bool:
+    return line in COMMANDS or line.partition(" ")[0] in words.BY_NAME
 
 
 # --- options that every command takes, before it or after it --------------------------------------------------------
@@ -146,20 +130,24 @@ def _directory(ctx: click.Context, _: click.Parameter, value: str | None) -> Non
         ctx.ensure_object(Run).directory = value
 
 
-def _globals(*, hidden: bool) -> list[click.Parameter]:
-    common: dict[str, Any] = {"expose_value": False, "hidden": hidden}
+def _room(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        ctx.ensure_object(Run).room = value
+
+
+def _manners() -> list[click.Parameter]:
+    common: dict[str, Any] = {"expose_value": False, "hidden": True}
     return [
-        click.Option(
-            ["--json", "as_json"], is_flag=True, callback=_json, help="Answer (and refuse) in JSON.", **common
-        ),
-        click.Option(["--as", "as_agent"], metavar="NAME", callback=_agent, help="Act as this agent.", **common),
-        click.Option(["-C", "directory"], metavar="DIR", callback=_directory, help="Act in this folder.", **common),
+        click.Option(["--json", "as_json"], is_flag=True, callback=_json, **common),
+        click.Option(["--as", "as_agent"], metavar="NAME", callback=_agent, **common),
+        click.Option(["-C", "directory"], metavar="DIR", callback=_directory, **common),
+        click.Option(["--room", "room"], metavar="DSN|PATH", callback=_room, **common),
     ]
 
 
-def _with_globals(command: click.Command) -> click.Command:
+def _with_manners(command: click.Command) -> click.Command:
     taken = {option for parameter in command.params for option in parameter.opts}
-    command.params += [option for option in _globals(hidden=True) if not taken & set(option.opts)]
+    command.params += [option for option in _manners() if not taken & set(option.opts)]
     return command
 
 
@@ -167,17 +155,17 @@ def _begin(ctx: click.Context, **_: Any) -> None:
     run = ctx.ensure_object(Run)
     ctx.call_on_close(run.close)
     if ctx.invoked_subcommand is None:
-        words.overview(run)
+        looking.overview(run)
 
 
-program = Menu(
+program = Program(
     "clearway",
-    _sections,
+    _first_words,
+    _made,
     callback=click.pass_context(_begin),
     invoke_without_command=True,
-    params=[*_globals(hidden=False)],
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    help="Coordinate coding agents that work in one repository: nothing is owned, everything is leased.",
-    epilog="Without a command, in a repository: where it stands, and the next two commands.",
+    params=_manners(),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": menu.HELP_COLUMNS},
+    help=menu.SUMMARY,
 )
 click.version_option(__version__, message="%(prog)s %(version)s")(program)

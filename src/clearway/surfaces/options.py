@@ -11,7 +11,7 @@ from clearway.catalog import OPERATIONS
 from clearway.errors import Refusal
 from clearway.limits import LIST_MAX
 from clearway.surfaces.asking import Run
-from clearway.surfaces.spelling import Command, Slot
+from clearway.surfaces.spelling import Command, Slot, is_long
 from clearway.untrusted import folded
 
 _ISSUES = ("issue_id", "source_issue_id", "target_issue_id", "parent_issue_id")
@@ -20,7 +20,7 @@ _HELP_CHARS = 60  # of a title beside a completed id
 
 def of_command(command: Command) -> list[click.Parameter]:
     """What the command takes."""
-    derived = {"lease_token"} | ({"expected_version"} if command.reads_version else set())
+    derived = ("lease_token", "expected_version") if command.reads_version else ("lease_token",)
     return [_argument(slot) if slot.placed else _option(slot, derived=slot.name in derived) for slot in command.slots]
 
 
@@ -70,7 +70,7 @@ def _issues(run: Run) -> list[dict[str, Any]]:
 def _argument(slot: Slot) -> click.Argument:
     return click.Argument(
         [slot.name],
-        required=slot.required and slot.name != "title",  # an editor may give it
+        required=slot.required and slot.name != "title" and not is_long(slot.kind),  # an editor may give those
         nargs=-1 if slot.several else 1,
         type=_Word(slot.one, slot.name),
         metavar=slot.metavar if slot.required else f"[{slot.metavar}]",

@@ -1,122 +1,25 @@
-"""The words of the command line that stand for no operation: looking around, setting up, and what clients start."""
+"""The words of the command line that stand for no operation: setting up, and what clients start."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import click
 
-from clearway import config, repository, wire
+from clearway import config, wire
 from clearway.catalog import OPERATIONS
 from clearway.errors import Refusal
-from clearway.limits import LIST_MAX
-from clearway.repository import Repository
-from clearway.surfaces.asking import Run, say_json, this_run
-from clearway.surfaces.callers import HUMAN
+from clearway.surfaces import keeping, looking, spelling
+from clearway.surfaces.asking import Run, say, say_json
+from clearway.surfaces.options import this_run
 from clearway.untrusted import folded
-
-if TYPE_CHECKING:
-    from clearway.db.tx import Tx
-
-NOTHING_IN_JSON = "{}"
-
-
-# --- looking around ---------------------------------------------------------------------------------------------
-
-
-def _state(run: Run) -> dict[str, Any]:
-    """Who is here besides the caller, what is held, and what the caller works on. Empty where there is no room."""
-    place = run.place
-    project = None if place is None else run.rooms.known(place)
-    if place is None or project is None:
-        return {}
-    room = run.ask(OPERATIONS["room"])
-    others = [
-        agent for agent in room["agents"] if agent["agent"] != HUMAN and agent["session"] != room["me"]["session"]
-    ]
-    mine = run.rooms.of_repository(place).run(_mine, caller=run.caller, writes=False)
-    return {
-        "project_id": project,
-        "root": place.root,
-        "me": room["me"]["agent"],
-        "agents": sum(agent["presence"] != "offline" for agent in others),
-        "paths": len(room["paths"]),
-        **({"mine": mine} if mine else {}),
-    }
-
-
-def _mine(tx: Tx) -> dict[str, Any] | None:
-    """What the caller works on."""
-    from clearway.work import attempts
-
-    found = attempts.current(tx)
-    if found is None:
-        return None
-    return {
-        "display_id": f"ISSUE-{found.number}",
-        "title": found.title,
-        "attempt_id": found.id,
-        "until": tx.iso(found.expires_at),
-    }
-
-
-def overview(run: Run) -> None:
-    """What a bare `clearway` says: where this repository stands, and the next two commands."""
-    from clearway.surfaces import render
-
-    place = run.place
-    if place is None:
-        _welcome(run)
-        return
-    state = _state(run) or {"root": place.root}
-    if "project_id" in state:
-        ready = run.ask(OPERATIONS["list_issues"], is_claimable=True, limit=LIST_MAX)
-        state |= {"claimable": len(ready["items"]), "more": ready["has_more"]}
-    state["next"] = _next_commands(place, state)
-    if run.as_json:
-        say_json(state)
-    else:
-        click.echo(render.overview(state, run.paper))
-
-
-def _next_commands(place: Repository, state: dict[str, Any]) -> list[str]:
-    if "mine" in state:
-        attempt = state["mine"]["attempt_id"]
-        return [
-            f"clearway attempt note {attempt} --kind checkpoint --content TEXT",
-            f"clearway attempt finish {attempt} --outcome completed --target done --summary TEXT",
-        ]
-    if "claimable" not in state or config.read_pointer(place.root) is None:
-        return ["clearway init", "clearway connect"]
-    if state["claimable"]:
-        return ["clearway next", "clearway issue list"]
-    return ["clearway issue create TITLE --status ready", "clearway room"]
-
-
-def _welcome(run: Run) -> None:
-    if run.as_json:
-        click.echo(NOTHING_IN_JSON)
-        return
-    click.echo(
-        "Clearway coordinates coding agents that work in one repository: who does what, and who may touch which file.\n"
-        "This folder is in no repository. Go into one, then:\n"
-        "  clearway init      make its room\n"
-        "  clearway connect   show what connecting your agents would change"
-    )
 
 
 @click.command()
 def status() -> None:
     """Say in one line where things stand, for prompts and status bars."""
-    from clearway.surfaces import render
-
-    run = this_run()
-    state = _state(run)
-    if run.as_json:
-        say_json(state)
-    elif state:
-        click.echo(render.status(state, run.paper))
+    looking.status(this_run())
 
 
 @click.command()
@@ -124,15 +27,13 @@ def status() -> None:
 @click.argument("arguments_json", metavar="[JSON|-|@FILE]", required=False, default="{}")
 def call(operation: str, arguments_json: str) -> None:
     """Ask any operation by its name, with a JSON object of arguments; the answer is JSON."""
-    from clearway.surfaces import options
-
     run = this_run()
     if operation not in OPERATIONS:
         raise Refusal(
             "INVALID_ARGUMENT", f"There is no operation {folded(operation, 80)}; there is {', '.join(OPERATIONS)}."
         )
     try:
-        given = wire.loads(options.LongTexts(run.folder).read(arguments_json))
+        given = wire.loads(spelling.LongTexts(run.folder).read(arguments_json))
     except ValueError as error:
         raise Refusal("INVALID_ARGUMENT", f"The arguments are not JSON: {folded(str(error), 200)}.") from None
     if not isinstance(given, dict):
@@ -141,30 +42,6 @@ def call(operation: str, arguments_json: str) -> None:
 
 
 # --- setting up -------------------------------------------------------------------------------------------------
-
-
-@click.command()
-def init() -> None:
-    """Make the room of this repository, and the file that names it."""
-    run = this_run()
-    here = os.path.realpath(run.folder)
-    place = repository.holding(here) or Repository(here, "", "")
-    if config.read_pointer(place.root) is not None:
-        raise Refusal(
-            "PROJECT_ALREADY_INITIALIZED", f"{place.root} has its {config.POINTER} already; nothing was changed."
-        )
-    if not place.git and place.root in ("/", os.path.realpath(os.path.expanduser("~"))):
-        raise Refusal("PATH_TOO_WIDE", f"{place.root} is too wide for one project; go into the project's own folder.")
-    room = run.rooms.of_repository(place)  # before the pointer: it may name only a room that opens
-    project = run.rooms.adopt(place)
-    if run.as_json:
-        say_json({"project_id": project, "root": place.root, "room": room.engine.path})
-        return
-    click.echo(
-        f"{place.root} has its room now, and {config.POINTER} to find it by: commit that file.\n"
-        "  clearway connect                            show what connecting your agents would change\n"
-        "  clearway issue create TITLE --status ready  give them something to do"
-    )
 
 
 @click.command()
@@ -213,13 +90,40 @@ def _show_changes(run: Run, planned: list[Any], *, written: bool) -> None:
     from clearway.surfaces import render
 
     if not run.as_json:
-        click.echo(render.changes(planned, written=written))
+        say(render.changes(planned, written=written))
         return
     shown = [
         {"client": change.client, "file": change.file, "diff": change.diff, "notes": list(change.notes)}
         for change in planned
     ]
     say_json({"written": written, "changes": shown})
+
+
+@click.command()
+@click.option("--data", is_flag=True, help="Remove rooms, issues and history, too.")
+@click.option("--write", is_flag=True, help="Do it; otherwise what would go is only shown.")
+def uninstall(data: bool, write: bool) -> None:
+    """Disconnect everything on this machine, and with --data remove what is kept."""
+    from clearway.setup import uninstall as uninstalling
+    from clearway.surfaces import render
+
+    run = this_run()
+    place = run.place
+    removal = uninstalling.plan(run.settings, place.root if place else "", data=data)
+    run.close()
+    if write:
+        removal.carry_out()
+    if run.as_json:
+        say_json(
+            {
+                "written": write,
+                "files": [change.file for change in removal.changes],
+                "removed": list(removal.paths),
+                **({"kept": removal.kept} if removal.kept else {}),
+            }
+        )
+    else:
+        say(render.removal(removal, written=write))
 
 
 @click.command()
@@ -234,7 +138,7 @@ def doctor() -> int:
     if run.as_json:
         say_json({"ok": healthy, "checks": found})
     else:
-        click.echo(render.checks(found, run.paper))
+        say(render.checks(found, run.paper))
     return int(not healthy)
 
 
@@ -255,6 +159,39 @@ def completion(shell: str) -> None:
     made = get_completion_class(shell)
     assert made is not None
     click.echo(made(click.get_current_context().find_root().command, {}, "clearway", "_CLEARWAY_COMPLETE").source())
+
+
+# --- paths over time ------------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.option("--path", metavar="PATH", default="", help="Only this one. [default: the whole repository]")
+@click.option("--limit", metavar="N", help="How many events, the newest first.")
+def history(path: str, limit: str | None) -> None:
+    """Tell what happened to the paths of this repository, or to one of them."""
+    run = this_run()
+    place = run.place
+    told = OPERATIONS["path_history"]
+    asked: dict[str, Any] = {"path": path or (place.root if place else run.folder)}
+    if limit is not None:
+        asked["limit"] = int(limit) if limit.isdigit() else limit
+    run.answer(told, run.ask(told, **asked))
+
+
+@click.command()
+@click.option("--path", "paths", metavar="PATH", multiple=True, required=True, help="(repeat for several)")
+@click.option("--timeout", metavar="TIME", default="10m", help="How long at most, as 90s, 30m or 2h. [default: 10m]")
+def wait(paths: tuple[str, ...], timeout: str) -> int:
+    """Wait until a path is free; exit status 124 when the time is over."""
+    from clearway.surfaces import stories, waiting
+
+    run = this_run()
+    left = waiting.for_paths(run.rooms, run.caller, list(paths), timeout)
+    if run.as_json:
+        say_json({"free": not left, **({"blockers": waiting.shown(left)} if left else {})})
+    else:
+        say(stories.waited(list(paths), waiting.shown(left)))
+    return waiting.TIMED_OUT if left else 0
 
 
 # --- programs that clients start; cli.py answers these words before it comes to this ---------------------------------
@@ -282,5 +219,10 @@ def hook(client: str | None) -> None:
     click.echo("clearway: guard open (name the client whose event this is)", err=True)
 
 
-SETTING_UP = (init, connect, disconnect, doctor, simulate)
-MORE = (call, completion, mcp, hook)
+BY_NAME = {
+    command.name or "": command
+    for command in (
+        *(keeping.init, keeping.backup, keeping.restore_backup),
+        *(connect, disconnect, doctor, simulate, uninstall, status, history, wait, call, completion, mcp, hook),
+    )
+}

@@ -1,0 +1,127 @@
+"""Take Clearway off this machine again.
+
+The entries in the settings of every client go, for the user and for every repository that was ever worked in here, and
+so do the signs of life of sessions. What is kept - rooms, with the issues in them - goes only when that is asked for.
+Only what is ours is removed: a file of somebody else in our folder stays, and so does the pointer file of a repository,
+which belongs to the project. Nothing is written before all of it could be planned.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from clearway.config import Caller, Settings
+from clearway.db import statements
+from clearway.errors import Refusal
+from clearway.room import MACHINE, open_machine_room, open_room
+from clearway.setup import connect
+from clearway.setup.connect import files
+from clearway.setup.connect.shapes import Change
+
+SQL = statements(__file__)
+_RUN = "run"
+_OURS = ("rooms", _RUN, "secret", "environment", "config.toml", "backups")
+_OURS_BEGIN = ("machine.db",)
+_LOCK_WAIT_MS = 2_000
+
+
+@dataclass
+class Removal:
+    """What goes. folders: with what is in them, as a person would say it."""
+
+    changes: list[Change] = field(default_factory=list[Change])
+    paths: dict[str, str] = field(default_factory=dict[str, str])
+    kept: str = ""  # the folder of what stays
+
+    def carry_out(self) -> None:
+        files.write_all(self.changes)
+        for path in self.paths:
+            try:
+                shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
+            except OSError as error:
+                raise Refusal(
+                    "STORAGE_FAILURE", f"{path} could not be removed ({error.strerror}); remove it by hand."
+                ) from error
+        if not self.kept and self.paths:
+            folder = os.path.dirname(next(iter(self.paths)))
+            if not os.listdir(folder):
+                os.rmdir(folder)
+
+
+def plan(settings: Settings, root: str, *, data: bool) -> Removal:
+    """What would go. root: of the repository that the person stands in, or empty."""
+    removal = Removal(_entries(settings, {root, *_roots(settings)} - {""}))
+    here = [name for name in _OURS if os.path.lexists(os.path.join(settings.home, name))]
+    here += [name for name in _listed(settings.home) if name.startswith(_OURS_BEGIN)]
+    if not data:
+        here = [name for name in here if name == _RUN]
+        removal.kept = settings.home if os.path.isdir(os.path.join(settings.home, "rooms")) else ""
+    for name in here:
+        removal.paths[os.path.join(settings.home, name)] = _said(settings, name)
+    return removal
+
+
+def _entries(settings: Settings, roots: set[str]) -> list[Change]:
+    """The changes of all settings files, each file once."""
+    environ, home = settings.environ, settings.home
+    found = connect.disconnect([], home, environ=environ, scopes=("user",))
+    for root in sorted(roots):
+        found += connect.disconnect([], home, environ=environ, scopes=("project",), project=root)
+    return list({os.path.realpath(change.file): change for change in found}.values())
+
+
+def _roots(settings: Settings) -> Iterator[str]:
+    """Every checkout of every repository that this machine remembers."""
+    for common in _repositories(settings):
+        yield os.path.dirname(common) if os.path.basename(common) == ".git" else common
+        worktrees = os.path.join(common, "worktrees")
+        for name in _listed(worktrees):
+            try:
+                with open(os.path.join(worktrees, name, "gitdir"), encoding="utf-8") as opened:
+                    yield os.path.dirname(opened.read().strip())
+            except (OSError, ValueError):
+                continue  # half made or half removed: git lists it no more
+
+
+def _repositories(settings: Settings) -> list[str]:
+    if not os.path.exists(os.path.join(settings.home, "machine.db")):
+        return []
+    try:
+        room = open_machine_room(home=settings.home, clock=settings.clock(), upgrade=False, lock_wait_ms=_LOCK_WAIT_MS)
+        with closing(room):
+            rows = room.run(lambda tx: tx.all(SQL.repositories), caller=Caller("clearway"), writes=False)
+    except Exception:
+        return []  # whatever is wrong with a database, it keeps nobody from leaving
+    return [row.common_directory for row in rows]
+
+
+def _said(settings: Settings, name: str) -> str:
+    if name == _RUN:
+        return "signs of life of sessions"
+    if name != "rooms":
+        return "settings" if name in ("environment", "config.toml") else "what this machine remembers"
+    rooms = _listed(os.path.join(settings.home, name))
+    counted = [_issues(settings, room) for room in rooms]
+    return f"{len(rooms)} room{'' if len(rooms) == 1 else 's'} with {sum(counted)} issues and their history"
+
+
+def _issues(settings: Settings, project: str) -> int:
+    if project == MACHINE or not os.path.exists(os.path.join(settings.home, "rooms", project, "room.db")):
+        return 0
+    try:
+        room = open_room(project, home=settings.home, clock=settings.clock(), upgrade=False, lock_wait_ms=_LOCK_WAIT_MS)
+        with closing(room):
+            return room.run(lambda tx: tx.all(SQL.issues), caller=Caller("clearway"), writes=False)[0].issues
+    except Exception:
+        return 0
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []

@@ -1,0 +1,111 @@
+"""What a person sees without naming an operation: the state of this repository, in one line or in a few.
+
+Looking makes nothing: where there is no room, there is none afterwards.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from clearway import config
+from clearway.catalog import OPERATIONS
+from clearway.limits import LIST_MAX
+from clearway.repository import Repository
+from clearway.surfaces.asking import Run, say, say_json
+from clearway.surfaces.callers import HUMAN
+
+if TYPE_CHECKING:
+    from clearway.db.tx import Tx
+
+
+def status(run: Run) -> None:
+    """One line for a prompt or a status bar; nothing where there is no room."""
+    from clearway.surfaces import render
+
+    state = _state(run)
+    if run.as_json:
+        say_json(state)
+    elif state:
+        say(render.status(state, run.paper))
+
+
+def overview(run: Run) -> None:
+    """What a bare `clearway` says: where this repository stands, and the next two commands."""
+    from clearway.surfaces import render
+
+    place = run.place
+    if place is None:
+        _welcome(run)
+        return
+    state = _state(run) or {"root": place.root}
+    if "project_id" in state:
+        ready = run.ask(OPERATIONS["list_issues"], is_claimable=True, limit=LIST_MAX)
+        state |= {"claimable": len(ready["items"]), "more": ready["has_more"]}
+    state["next"] = _next_commands(place, state)
+    if run.as_json:
+        say_json(state)
+    else:
+        say(render.overview(state, run.paper))
+
+
+def _state(run: Run) -> dict[str, Any]:
+    """Who is here besides the caller, what is held, and what the caller works on. Empty where there is no room."""
+    place = run.place
+    project = None if place is None else run.rooms.known(place)
+    if place is None or project is None:
+        return {}
+    room = run.ask(OPERATIONS["room"])
+    others = [
+        agent for agent in room["agents"] if agent["agent"] != HUMAN and agent["session"] != room["me"]["session"]
+    ]
+    mine = run.rooms.of_repository(place).run(_mine, caller=run.caller, writes=False)
+    return {
+        "project_id": project,
+        "root": place.root,
+        "me": room["me"]["agent"],
+        "agents": sum(agent["presence"] != "offline" for agent in others),
+        "paths": len(room["paths"]),
+        **({"mine": mine} if mine else {}),
+        **({"guard": room["guard"]} if "guard" in room else {}),
+    }
+
+
+def _mine(tx: Tx) -> dict[str, Any] | None:
+    """What the caller works on."""
+    from clearway.work import attempts
+
+    found = attempts.current(tx)
+    if found is None:
+        return None
+    return {
+        "display_id": f"ISSUE-{found.number}",
+        "title": found.title,
+        "attempt_id": found.id,
+        "until": tx.iso(found.expires_at),
+    }
+
+
+def _next_commands(place: Repository, state: dict[str, Any]) -> list[str]:
+    if "mine" in state:
+        attempt = state["mine"]["attempt_id"]
+        return [
+            f"clearway attempt note {attempt} --kind checkpoint --content TEXT",
+            f"clearway attempt finish {attempt} --outcome completed --target done --summary TEXT",
+        ]
+    if "claimable" not in state or config.read_pointer(place.root) is None:
+        return ["clearway init", "clearway connect"]
+    if state["claimable"]:
+        return ["clearway next", "clearway issue list"]
+    return ["clearway issue create TITLE --status ready", "clearway room"]
+
+
+def _welcome(run: Run) -> None:
+    if run.as_json:
+        say_json({})
+        return
+    say(
+        "Clearway coordinates coding agents that work in one repository: who does what, and who may touch which file.\n"
+        "This folder is in no repository. Go into one, then:\n"
+        "  clearway init      make its room\n"
+        "  clearway connect   show what connecting your agents would change"
+    )

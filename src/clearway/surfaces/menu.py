@@ -1,0 +1,113 @@
+"""Every first word of the command line, by what it is about, and the first page of help.
+
+Plain data and text, so that help costs no more than a command. What a word does is told by its operation, or in
+words.py for those that stand for none.
+"""
+
+from __future__ import annotations
+
+from clearway.surfaces.spelling import COMMANDS
+
+SUMMARY = "Coordinate coding agents that work in one repository: nothing is owned, everything is leased."
+EPILOGUE = "Without a command, in a repository: where it stands, and the next two commands."
+USAGE = "Usage: clearway [OPTIONS] [COMMAND] [ARGS]..."
+HELP_COLUMNS = 100
+
+SETTING_UP = {
+    "init": "Make the room of this repository, and the file that names it.",
+    "connect": "Register hooks and MCP server with the agents installed here.",
+    "disconnect": "Take our hooks and MCP server out of the agents' settings again.",
+    "doctor": "Look whether everything is in order; exit status 1 when something is not.",
+    "simulate": "Play one story with two agents, each step checked, in a place of its own.",
+    "backup": "Write a backup of this room, which proves itself, while others work on.",
+    "restore-backup": "Put a backup in the place of a room that is missing, or older.",
+    "uninstall": "Disconnect everything on this machine, and with --data remove what is kept.",
+}
+LOOKING = {
+    "status": "Say in one line where things stand, for prompts and status bars.",
+    "history": "Tell what happened to the paths of this repository, or to one of them.",
+    "wait": "Wait until a path is free; exit status 124 when the time is over.",
+}
+MORE = {
+    "call": "Ask any operation by its name, with a JSON object of arguments; the answer is JSON.",
+    "completion": "Print what makes a shell complete these commands.",
+    "mcp": "Serve the operations as MCP tools on stdin and stdout.",
+    "hook": "Answer one hook event of a client: its JSON on stdin, its dialect on stdout.",
+}
+# The words of the predecessors, and what they are here. Not listed anywhere, so that nobody learns them anew.
+ALIASES = {
+    "maintenance release-attempt": "attempt release",
+    "init claude-code": "connect claude",
+    "init codex": "connect codex",
+    "project info": "",
+    "info": "",
+    "version": "--version",
+}
+OPTIONS = (
+    ("--json", "Answer (and refuse) in JSON."),
+    ("--as NAME", "Act as this agent."),
+    ("-C DIR", "Act in this folder."),
+    ("--room DSN|PATH", "Ask this room instead of the one found."),
+    ("--version", "Show the version and exit."),
+    ("-h, --help", "Show this message and exit."),
+)
+_TITLES = {"work": "Work", "plan": "Plan", "crew": "Crew", "admin": "Project"}
+
+
+def families() -> dict[str, list[str]]:
+    """First words that lead to others, with those."""
+    found: dict[str, list[str]] = {}
+    for words in COMMANDS:
+        first, _, second = words.partition(" ")
+        if second:
+            found.setdefault(first, []).append(second)
+    return found
+
+
+def sections() -> list[tuple[str, dict[str, str]]]:
+    """Every first word with what it is good for. One that leads to several stands in the group of the first."""
+    groups: dict[str, dict[str, str]] = {}
+    several = families()
+    for words, command in COMMANDS.items():
+        first = words.partition(" ")[0]
+        if not any(first in entries for entries in groups.values()):
+            entries = groups.setdefault(command.operation.group, {})
+            entries[first] = ", ".join(several[first]) if first in several else command.summary
+    groups.setdefault("crew", {}).update(LOOKING)
+    listed = [(title, groups.pop(group)) for group, title in _TITLES.items() if group in groups]
+    listed += [(group.capitalize(), entries) for group, entries in groups.items()]
+    return [("Set-up", SETTING_UP), *listed, ("More", MORE)]
+
+
+def help_page(columns: int) -> str:
+    """What `clearway --help` says, for a terminal of so many columns."""
+    width = min(columns or HELP_COLUMNS, HELP_COLUMNS)
+    parts = [USAGE, "", *_wrapped(SUMMARY, width, "  "), "", "Options:", *_entries(dict(OPTIONS), width)]
+    for title, entries in sections():
+        parts += ["", f"{title}:", *_entries(entries, width)]
+    return "\n".join([*parts, "", *_wrapped(EPILOGUE, width, "  ")])
+
+
+def _entries(entries: dict[str, str], width: int) -> list[str]:
+    """Words with what they are for, beside or, where there is little room, below them."""
+    first = max(len(word) for word in entries)
+    lines: list[str] = []
+    for word, about in entries.items():
+        if width - first >= first + 20:
+            head, *rest = _wrapped(about, width, " " * (first + 4))
+            lines += [f"  {word:<{first}}  {head.strip()}", *rest]
+        else:
+            lines += [f"  {word}", *_wrapped(about, width, "      ")]
+    return lines
+
+
+def _wrapped(text: str, width: int, margin: str) -> list[str]:
+    """The words of a text on as few lines as there must be, each behind the margin."""
+    lines: list[str] = []
+    line = margin
+    for word in text.split():
+        if len(line) > len(margin) and len(line) + len(word) >= width:
+            lines.append(line.rstrip())
+            line = margin
+        line += word + " "
+    return [*lines, line.rstrip()]

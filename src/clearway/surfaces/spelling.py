@@ -1,0 +1,332 @@
+"""How an operation is spelt on the command line, and how what was typed becomes its arguments.
+
+The required subjects of an operation stand by themselves, everything else is `--its-name`; a list is an option that
+repeats, a boolean a flag, an object of changes one option for each of its fields. A long text may come from stdin (`-`)
+or from a file (`@FILE`). Values are not judged here: what cannot be understood is handed on as it was written, so that
+the door refuses it with the words it uses everywhere. Both readers of a command line work from these declarations.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, cast
+
+from clearway import arguments, wire
+from clearway.arguments import Choice, Flag, Kind, Many, Parameter, Patch, PathText, Record, Text, Whole
+from clearway.catalog import OPERATIONS
+from clearway.errors import Refusal
+from clearway.limits import PAYLOAD_BYTES_MAX
+from clearway.op import Operation
+from clearway.untrusted import folded
+
+SUBJECTS = (
+    "issue_id",
+    "source_issue_id",
+    "target_issue_id",
+    "attempt_id",
+    "message_id",
+    "title",
+    "label",
+    "name",
+    "text",
+    "query",
+    "path",
+    "paths",
+    "duration",
+)
+_PLACED_TOO = {"add_comment": ("content",), "set_setting": ("value",)}
+SHORT = {
+    "lease_token": "--token",
+    "target_issue_status": "--target",
+    "result_summary": "--summary",
+    "ttl_seconds": "--ttl",
+    "since_event_id": "--since",
+    "relation_type": "--type",
+    "parent_issue_id": "--parent",
+}
+_SINGULAR = {"statuses": "status", "effective_statuses": "effective-status", "priorities": "priority"}
+# One word for the two codes: which of them is meant follows from the outcome.
+REASON = "reason"
+_REASONS = {"failed": "failure_reason_code", "interrupted": "interruption_reason_code"}
+_READS_VERSION = {"issue_id": "get_issue", "review_request_id": "get_review_request"}
+_SPANS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_METAVAR_CHARS = 40  # more words than fit here are listed in the help's text
+_LONG_TEXT_CHARS = 10_000  # a text with more room than this may be read from stdin or a file
+
+
+class Command:
+    """The words of one operation. fixed: arguments that the words themselves give."""
+
+    __slots__ = ("_slots", "fixed", "operation", "summary", "without", "words")
+
+    def __init__(
+        self, words: str, operation: Operation, fixed: dict[str, Any], without: tuple[str, ...], summary: str
+    ) -> None:
+        self.words = words
+        self.operation = operation
+        self.fixed = fixed
+        self.without = without
+        self.summary = summary
+        self._slots: list[Slot] | None = None
+
+    @property
+    def slots(self) -> list[Slot]:
+        """What may be typed after the words."""
+        if self._slots is None:
+            self._slots = _slots(self)
+        return self._slots
+
+    @property
+    def reads_version(self) -> Operation | None:
+        """What tells the version to expect, where none was typed."""
+        names = [parameter.name for parameter in arguments.parameters(self.operation)]
+        reader = next((_READS_VERSION[name] for name in names if name in _READS_VERSION), "")
+        return OPERATIONS.get(reader) if "expected_version" in names else None
+
+    @property
+    def takes_token(self) -> bool:
+        return any(slot.name == "lease_token" for slot in self.slots)
+
+
+class Slot:
+    """One argument, or one field of an object of changes, as it may be typed."""
+
+    __slots__ = ("about", "default", "kind", "name", "options", "patch", "placed", "required")
+
+    def __init__(self, parameter: Parameter, *, placed: bool, options: list[str], patch: Patch | None = None) -> None:
+        self.name = parameter.name
+        self.kind = parameter.kind
+        self.about = parameter.about
+        self.default = parameter.default
+        self.required = parameter.required
+        self.placed = placed
+        self.options = options
+        self.patch = patch
+
+    @property
+    def several(self) -> bool:
+        return isinstance(self.kind, Many)
+
+    @property
+    def is_flag(self) -> bool:
+        return isinstance(self.kind, Flag)
+
+    @property
+    def one(self) -> Kind:
+        """What one value of it is."""
+        return self.kind.kind if isinstance(self.kind, Many) else self.kind
+
+    @property
+    def no(self) -> str:
+        """What switches off a flag that is on by itself."""
+        return f"--no-{self.options[0][2:]}" if self.is_flag and self.default is not False else ""
+
+    @property
+    def metavar(self) -> str:
+        if self.placed:
+            word = self.name.removesuffix("_id").upper().replace("SOURCE_", "").replace("_", "-")
+            word = "PATH" if self.name in ("path", "paths") else word
+            return word + ("..." if self.several else "")
+        return metavar(self.one, self.name)
+
+
+# operation -> further words of its own: what they fix, what they have no option for, and what they are good for
+_MORE_WORDS: dict[str, tuple[tuple[str, dict[str, Any], tuple[str, ...], str], ...]] = {
+    "claim_issue": (("next", {"next": True}, ("issue_id",), "Claim the best ready issue."),),
+    "room": (("who", {}, (), ""),),
+    "archive_issue": (
+        ("issue archive", {"archived": True}, (), "Put an issue away; it keeps its history."),
+        ("issue unarchive", {"archived": False}, (), "Bring an archived issue back."),
+    ),
+    "manage_issue_relation": (
+        ("issue link", {"action": "add"}, (), "Say how one issue stands to another: it blocks it, or belongs with it."),
+        ("issue unlink", {"action": "remove"}, (), "Take back what issue link said."),
+    ),
+}
+
+
+def _known() -> dict[str, Command]:
+    """Every command of an operation, by its words: those it declares, and the words that fix an argument of it."""
+    known: dict[str, Command] = {}
+    for operation in OPERATIONS.values():
+        summary = arguments.summary(operation)
+        if operation.cli:
+            known[operation.cli] = Command(operation.cli, operation, {}, (), summary)
+        for words, fixed, without, about in _MORE_WORDS.get(operation.name, ()):
+            known[words] = Command(words, operation, fixed, without, about or summary)
+    return known
+
+
+COMMANDS: dict[str, Command] = _known()
+
+
+def _slots(command: Command) -> list[Slot]:
+    gone = {*command.fixed, *command.without}
+    listed = [each for each in arguments.parameters(command.operation) if each.name not in gone]
+    placed = [each for each in listed if each.name in SUBJECTS]
+    placed = [each for each in placed if each.required] or placed[:1]
+    placed += [each for each in listed if each.name in _PLACED_TOO.get(command.operation.name, ())]
+    if command.operation.keyed:
+        listed.append(arguments.KEY)
+    slots = [Slot(each, placed=True, options=[]) for each in placed]
+    taken = {f"--{each.name.replace('_', '-')}" for each in listed}
+    for parameter in listed:
+        if parameter in placed:
+            continue
+        if isinstance(parameter.kind, Patch):
+            for name, kind in parameter.kind.fields.items():
+                field = Parameter(name, kind, required=False, default=None, about="")
+                slots.append(Slot(field, placed=False, options=_options(field, taken), patch=parameter.kind))
+        else:
+            slots.append(Slot(parameter, placed=False, options=_options(parameter, taken)))
+    if any(parameter.name == "failure_reason_code" for parameter in listed):
+        reason = Parameter(REASON, Text(64), required=False, default=None, about="why it failed or was interrupted.")
+        slots.append(Slot(reason, placed=False, options=["--reason"]))
+    return slots
+
+
+def _options(parameter: Parameter, taken: set[str]) -> list[str]:
+    """Its short word, for a list the word for one of it, and `--its-name`."""
+    name = parameter.name
+    more = [SHORT.get(name, "")]
+    if isinstance(parameter.kind, Many):
+        one = _SINGULAR.get(name, name.removesuffix("s")).replace("_", "-")
+        more.append(f"--{one}")
+    own = f"--{name.replace('_', '-')}"
+    return [*(word for word in dict.fromkeys(more) if word and word != own and word not in taken), own]
+
+
+def metavar(kind: Kind, name: str = "") -> str:
+    """What stands for a value in the help."""
+    match kind:
+        case Choice():
+            words = "|".join(kind.words)
+            return words if len(words) <= _METAVAR_CHARS else "WORD"
+        case Whole():
+            return "TIME" if name.endswith("_seconds") else "N"
+        case Record():
+            return "JSON"
+        case PathText():
+            return "PATH"
+        case Text():
+            return "TEXT|-|@FILE" if is_long(kind) else "TEXT"
+        case _:
+            return "VALUE"
+
+
+def is_long(kind: Kind) -> bool:
+    """Whether a text has so much room that it may come from elsewhere."""
+    return isinstance(kind, Text) and kind.chars > _LONG_TEXT_CHARS
+
+
+# --- what was typed, as arguments -------------------------------------------------------------------------------------
+
+
+def gathered(command: Command, given: dict[str, Any], folder: str) -> dict[str, Any]:
+    """The arguments to ask with. given: by slot, the text, the texts, or the boolean. folder: where `@FILE` begins."""
+    texts = LongTexts(folder)
+    asked: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
+    for slot in command.slots:
+        value = given.get(slot.name)
+        if value is None or value == ():
+            continue
+        if slot.patch is not None:
+            changes[slot.name] = _change(slot, value, texts)
+        elif slot.name == REASON:
+            asked[_REASONS.get(str(given.get("outcome")), _REASONS["failed"])] = value
+        else:
+            asked[slot.name] = _read(slot.kind, slot.name, value, texts)
+    if changes:
+        asked["changes"] = changes
+    return asked | command.fixed
+
+
+def _change(slot: Slot, value: Any, texts: LongTexts) -> Any:
+    """A field of an object of changes: an empty text clears what can be cleared."""
+    if slot.several and list(value) == [""]:
+        return []
+    read = _read(slot.kind, slot.name, value, texts)
+    return None if read == "" and slot.patch is not None and slot.name in slot.patch.nullable else read
+
+
+def _read(kind: Kind, name: str, value: Any, texts: LongTexts) -> Any:
+    """A value as JSON would have it. What cannot be read stays a text, for the door to refuse."""
+    match kind:
+        case Many():
+            return [_read(kind.kind, name, item, texts) for item in cast("tuple[Any, ...]", value)]
+        case Whole():
+            return _number(value, name)
+        case Record():
+            return _record(value)
+        case Text() if is_long(kind):
+            return texts.read(value)
+        case _:
+            return value
+
+
+def _number(text: str, name: str) -> int | str:
+    """A number as people write it: `#17` for the seventeenth of something, `30m` for seconds."""
+    unit = _SPANS.get(text[-1:], 0) if name.endswith("_seconds") else 0
+    try:
+        return int(text[:-1]) * unit if unit else int(text.removeprefix("#"))
+    except ValueError:
+        return text
+
+
+def _record(text: str) -> Any:
+    try:
+        return wire.loads(text)
+    except ValueError:
+        return text
+
+
+class Verbatim(str):
+    """A text that is what it says, whatever it begins with."""
+
+    __slots__ = ()
+
+
+class LongTexts:
+    """Texts that were given as `-` or `@FILE`; everything else is the text itself."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._stdin_read = False
+
+    def read(self, given: str) -> str:
+        if isinstance(given, Verbatim):
+            return str(given)
+        if given == "-":
+            return self._standard_input()
+        if given.startswith("@@"):
+            return given[1:]
+        return self._file(given[1:]) if given.startswith("@") else given
+
+    def _standard_input(self) -> str:
+        if self._stdin_read:
+            raise Refusal("INVALID_ARGUMENT", "stdin can be read once; give one of the texts as @FILE.")
+        self._stdin_read = True
+        source = getattr(sys.stdin, "buffer", None)
+        return _decoded(b"" if source is None else source.read(PAYLOAD_BYTES_MAX + 1), "stdin")
+
+    def _file(self, name: str) -> str:
+        shown = folded(name, 200)
+        try:
+            with open(os.path.join(self._folder, os.path.expanduser(name)), "rb") as file:
+                return _decoded(file.read(PAYLOAD_BYTES_MAX + 1), shown)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "not a file name"
+            raise Refusal(
+                "INVALID_ARGUMENT", f"@{shown} cannot be read ({why}); a text that begins with @ is written @@."
+            ) from error
+
+
+def _decoded(raw: bytes, source: str) -> str:
+    if len(raw) > PAYLOAD_BYTES_MAX:
+        raise Refusal("LIMIT_EXCEEDED", f"{source} has more than {PAYLOAD_BYTES_MAX // 1_048_576} MiB.")
+    try:
+        return raw.decode("utf-8").removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise Refusal("INVALID_ARGUMENT", f"{source} is not UTF-8 text.") from None

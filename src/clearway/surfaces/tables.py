@@ -1,0 +1,102 @@
+"""Text in columns: how wide a text is on a terminal, tables that fit, and colour.
+
+A character of Chinese, Japanese or Korean takes two columns and a combining one none. Where a table does not fit, the
+widest columns give way; where even that is not enough, each row takes two lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_GAP = "  "
+_STACKED_MARGIN = "  "
+_NARROW = 10  # columns up to this width are never cut: they hold words, numbers and names of issues
+_LAST = 16  # what the last column keeps beside the others
+_INKS = {"red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36", "bold": "1", "dim": "2"}
+STYLES = {
+    "ready": "green", "in_progress": "cyan", "review": "magenta", "blocked": "red", "done": "dim", "cancelled": "dim",
+    "active": "cyan", "completed": "green", "failed": "red", "interrupted": "yellow", "expired": "yellow",
+    "critical": "bold red", "high": "yellow", "low": "dim",
+    "busy": "green", "stalled": "yellow", "offline": "dim",
+    "ok": "green", "notice": "yellow", "problem": "bold red",
+}  # fmt: skip
+
+
+def cells(text: str) -> int:
+    """How many columns a line takes."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import category, east_asian_width
+
+    return sum(0 if category(sign) in ("Mn", "Me", "Cf") else 1 + (east_asian_width(sign) in "WF") for sign in text)
+
+
+def cut(text: str, columns: int) -> str:
+    """The text in at most so many columns; what is missing is shown as missing."""
+    if cells(text) <= columns:
+        return text
+    kept = text[: max(0, columns - 1)]
+    while kept and cells(kept) > columns - 1:
+        kept = kept[:-1]
+    return kept.rstrip() + "…"
+
+
+def filled(text: str, columns: int) -> str:
+    """The text and spaces up to so many columns."""
+    return text + " " * (columns - cells(text))
+
+
+def inked(text: str, style: str) -> str:
+    """The text in a colour, as terminals are told."""
+    return f"\x1b[{';'.join(_INKS[word] for word in style.split(' '))}m{text}\x1b[0m" if style and text else text
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], columns: int | None, *, colour: bool = False) -> str:
+    """Rows below their headings; columns that are empty throughout are left out. columns: None for what it takes."""
+    used = [place for place, _ in enumerate(heads) if any(row[place] for row in rows)]
+    lines = [[line[place] for place in used] for line in (heads, *rows)]
+    widths = [max(cells(line[place]) for line in lines) for place in range(len(used))]
+    if columns is not None and _total(widths) > columns:
+        widths = _narrowed(widths, columns)
+        if _total(widths) > columns:
+            return "\n".join(_stacked(row, columns, colour=colour) for row in lines[1:])
+    head, *others = lines
+    shown = [_line(head, widths, ["dim"] * len(used), colour=colour)]
+    shown += [_line(row, widths, [STYLES.get(cell, "") for cell in row], colour=colour) for row in others]
+    return "\n".join(shown)
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_GAP) * (len(widths) - 1)
+
+
+def _narrowed(widths: Sequence[int], columns: int) -> list[int]:
+    """The widest give way until all fit, or until nothing is left to give."""
+    found = list(widths)
+    least = [min(width, _NARROW) for width in found]
+    least[-1] = min(found[-1], _LAST)
+    while _total(found) > columns:
+        place = max(range(len(found)), key=lambda place: (found[place] > least[place]) * found[place])
+        if found[place] <= least[place]:
+            break
+        found[place] -= 1
+    return found
+
+
+def _line(row: Sequence[str], widths: Sequence[int], styles: Sequence[str], *, colour: bool) -> str:
+    parts: list[str] = []
+    for cell, width, style in zip(row, widths, styles, strict=True):
+        fitting = cut(cell, width)
+        space = " " * (width - cells(fitting))
+        parts.append((inked(fitting, style) if colour else fitting) + space)
+    return _GAP.join(parts).rstrip()
+
+
+def _stacked(row: Sequence[str], columns: int, *, colour: bool) -> str:
+    """What a row is about on one line, and below it everything else about it."""
+    first, *between, last = row if len(row) > 1 else (*row, "")
+    style = STYLES.get(first, "")
+    rest = cut(last, max(0, columns - cells(first) - len(_GAP)))
+    head = (inked(cut(first, columns), style) if colour else cut(first, columns)) + (_GAP + rest if rest else "")
+    facts = cut(_STACKED_MARGIN + _GAP.join(cell for cell in between if cell), columns).rstrip()
+    return head + (f"\n{facts}" if facts else "")
