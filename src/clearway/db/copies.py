@@ -109,7 +109,7 @@ def fill(
     os.unlink(file + "-turn")
     connection = writable(file)
     try:
-        connection.execute("BEGIN IMMEDIATE; DELETE FROM schema_migration; DELETE FROM room")
+        connection.execute("BEGIN IMMEDIATE; DELETE FROM room")
         known = set(tables(connection))
         for table, rows in contents:
             if table not in known or table == "schema_migration":
