@@ -123,9 +123,7 @@ def tokens(secret: bytes) -> Callable[[str, int], str]:
 
 
 def token_hash(text: str) -> str:
-    import hashlib
-
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return platforms.digest(text.encode("utf-8", "surrogatepass"))
 
 
 def is_id(text: str) -> bool:

@@ -8,7 +8,6 @@ what can still be read; hooks come here never. No backup holds a token or the ma
 from __future__ import annotations
 
 import os
-import shutil
 from typing import Any
 
 from clearway import clock as clocks
@@ -220,7 +219,8 @@ def _begin(aside: str, project: str, clock: Clock) -> None:
 def _take(backup: str, aside: str) -> None:
     descriptor = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     with open(backup, "rb") as source, open(descriptor, "wb") as target:
-        shutil.copyfileobj(source, target, 1_048_576)
+        while block := source.read(1_048_576):
+            target.write(block)
 
 
 def _leftover(file: str) -> str | None:

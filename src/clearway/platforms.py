@@ -25,6 +25,22 @@ _NETWORK_FILE_SYSTEMS = frozenset(
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK, errno.EXDEV})
 
 
+def digest(data: bytes) -> str:
+    """The SHA-256 of some bytes, in hexadecimal.
+
+    By the interpreter's own code where it has it, since `hashlib` loads OpenSSL, which takes longer than a command.
+    """
+    try:
+        from _sha2 import sha256  # pyright: ignore[reportMissingImports, reportUnknownVariableType] (3.12 and newer)
+    except ImportError:
+        try:
+            from _sha256 import sha256  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
+        except ImportError:
+            from hashlib import sha256
+    made: str = sha256(data).hexdigest()
+    return made
+
+
 class ProcessFacts:
     """What the system says about one process now."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 
+from clearway import platforms
 from clearway.db import statements
 from clearway.errors import Refusal
 
@@ -38,9 +39,7 @@ class Migration:
 
     @property
     def checksum(self) -> str:
-        import hashlib
-
-        return hashlib.sha256(self.text.encode()).hexdigest()
+        return platforms.digest(self.text.encode())
 
 
 def migrations(engine: str) -> list[Migration]:
