@@ -31,7 +31,7 @@ _EVENTS = frozenset({"PreToolUse", "PostToolUse"})
 _EDITS = {"Edit": "file_path", "Write": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
 _READS = frozenset({"Read", "Glob", "Grep", "LS", "NotebookRead", "WebFetch", "WebSearch", "TodoWrite", "ToolSearch"})
 _CLIENTS = frozenset({"claude", "codex"})
-_UNQUIET = frozenset({b"CLEARWAY_OFF", b"CLEARWAY_TEST_CLOCK", b"CLEARWAY_SESSION"})
+_UNQUIET = frozenset({b"CLEARWAY_OFF", b"CLEARWAY_ROOM", b"CLEARWAY_TEST_CLOCK", b"CLEARWAY_SESSION"})
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=@")
 _READ_MAX = 4_096
 _MODE, _LINK, _FOLDER = 0o170000, 0o120000, 0o040000
