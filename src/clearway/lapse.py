@@ -8,6 +8,7 @@ everything; who loses a lease so is told at its next hook.
 
 from __future__ import annotations
 
+from clearway import clock
 from clearway.alive import Process
 from clearway.db import Row, statements
 from clearway.leasing import attempt_lives_until, has_lapsed, path_lives_until
@@ -67,6 +68,12 @@ def in_flight(tx: Tx, session: str) -> int | None:
     return tx.flights[session]
 
 
+def said_in_flight(tx: Tx, session: str) -> str:
+    """What a claimer is told of a holder that is in the middle of a call; empty when it is not."""
+    since = in_flight(tx, session)
+    return "" if since is None else f" (tool call in flight since {clock.local_time(tx.at(since))})"
+
+
 def gone(tx: Tx) -> tuple[str, str]:
     """For a read: the ids of path leases and of attempts that a write would lapse now, each joined into one text."""
     if tx.gone is None:
@@ -77,8 +84,10 @@ def gone(tx: Tx) -> tuple[str, str]:
 
 def until(tx: Tx, lease: Row) -> int:
     """When a lease or attempt that was read is over, beats counted, as the next write would put it (room ms)."""
-    if tx.writes or not has_lapsed(lease.expires_at, tx.now):
+    if not has_lapsed(lease.expires_at, tx.now):
         return lease.expires_at
+    if tx.writes:  # beats have been carried already
+        return _held_open(tx, lease, lease.expires_at)
     gone(tx)
     return tx.carried.get(lease.id, lease.expires_at)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _BYTES_MAX = 16_384
 _COUNT_MAX = 64
-_NAME_MAX = 100  # of a thread and of a call, which share one file name
+_NAME_MAX = 100  # of a thread and of a call, which share a file name
 _MODULUS = (1 << 89) - 1
 
 
@@ -208,7 +208,7 @@ def text(call: OpenCall) -> str:
 
 
 def _of_thread(thread: str) -> str:
-    return file_name(thread, _NAME_MAX // 3).replace(".", "%2e") + "."
+    return file_name(thread, _NAME_MAX).replace(".", "%2e") + "."
 
 
 def _digest(given: str) -> str:

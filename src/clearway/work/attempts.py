@@ -296,10 +296,11 @@ def _check_claimable(tx: Tx, issue: Row, holder: Row | None) -> None:
         another = schedule.another(tx)
         raise Refusal(
             "ACTIVE_ATTEMPT_EXISTS",
-            f"{name} is being worked on by {holder.agent} until {_moment(tx, holder.expires_at)}; {_instead(another)}.",
+            f"{name} is being worked on by {holder.agent}{lapse.said_in_flight(tx, holder.session)} "
+            f"until {_moment(tx, lapse.until(tx, holder))}; {_instead(another)}.",
             issue=name,
             agent=holder.agent,
-            until=tx.iso(holder.expires_at),
+            until=tx.iso(lapse.until(tx, holder)),
             next=another,
         )
     if issue.type == "epic" or issue.status not in CLAIM_KIND:
