@@ -126,7 +126,7 @@ def test_only_a_person_at_the_command_line_forces(desk: Desk, repo: Path) -> Non
 def test_settings_come_from_the_environment_the_room_the_file_and_the_house_in_this_order(
     desk: Desk, repo: Path
 ) -> None:
-    def lease_seconds(**environ: str) -> tuple[str, str]:
+    def lease_seconds(**environ: Any) -> tuple[str, str]:
         found = desk.command(repo, "config", "get", "lease.path_seconds", **environ)
         return found["value"], found["from"]
 

@@ -211,7 +211,7 @@ class SqliteEngine:
             try:
                 self._frozen = self.read_only = False
                 version = self._connect(_opened(self.path, _READ_WRITE))
-                platforms.keep_private(self.path)  # not before it has proved to be a room: others' files stay as they are
+                platforms.keep_private(self.path)  # not before it proved to be a room: it may be somebody else's file
                 return version
             except (apsw.CantOpenError, apsw.ReadOnlyError):
                 if not os.path.exists(self.path):
