@@ -31,14 +31,10 @@ def digest(data: bytes) -> str:
     By the interpreter's own code where it has it, since `hashlib` loads OpenSSL, which takes longer than a command.
     """
     try:
-        from _sha2 import sha256  # pyright: ignore[reportMissingImports, reportUnknownVariableType] (3.12 and newer)
+        made = __import__("_sha2" if sys.version_info >= (3, 12) else "_sha256").sha256(data)
     except ImportError:
-        try:
-            from _sha256 import sha256  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
-        except ImportError:
-            from hashlib import sha256
-    made: str = sha256(data).hexdigest()
-    return made
+        made = __import__("hashlib").sha256(data)
+    return str(made.hexdigest())
 
 
 class ProcessFacts:
