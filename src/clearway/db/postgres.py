@@ -118,11 +118,20 @@ class PostgresEngine:
     def begin(self, *, writes: bool, durable: bool = True, wait_ms: int | None = None) -> PostgresSession:
         """Begin a transaction. durable: its commit waits for the disk. wait_ms: how long for another writer, at most;
         else as long as this engine waits."""
+        wait_ms = self._lock_wait_ms if wait_ms is None else wait_ms
+        text = self._begin_write(durable=durable, wait_ms=wait_ms) if writes else _READ
+        try:
+            return self._begun(text)
+        except Refusal:
+            if self._connection is None or not self._connection.closed:
+                raise
+        return self._begun(text)  # the server ended an idle connection: nothing was asked on it yet
+
+    def _begun(self, text: bytes) -> PostgresSession:
         session = PostgresSession(self._live())
         try:
             with _translated():
-                wait_ms = self._lock_wait_ms if wait_ms is None else wait_ms
-                self._live().execute(self._begin_write(durable=durable, wait_ms=wait_ms) if writes else _READ)
+                self._live().execute(text)
         except BaseException:
             session.rollback()
             raise
