@@ -58,7 +58,8 @@ if TYPE_CHECKING:
 # "cway": lets `file` and ourselves tell a room from another database.
 APPLICATION = 0x63776179
 _SETTINGS = (
-    "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA wal_autocheckpoint = 0; PRAGMA busy_timeout = 0"
+    "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA wal_autocheckpoint = 0; PRAGMA busy_timeout = 0; "
+    "PRAGMA temp_store = MEMORY"
 )
 _READ_WRITE = apsw.SQLITE_OPEN_READWRITE
 _READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
