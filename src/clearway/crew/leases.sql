@@ -1,10 +1,14 @@
 -- Whose a lease is: another session's, or with `apart` another thread's of the same session; the main thread's is open
--- to all threads.
+-- to all threads. Above and below are asked for apart, so that each goes by the index; with OR neither does.
 -- name: conflicting
-SELECT l.id, l.shown, l.agent, l.session, l.purpose, l.mode, l.expires_at, l.seats FROM path_lease l
-WHERE l.checkout = :checkout
-  AND (l.path IN (SELECT value FROM json_each(CAST(:above AS TEXT))) OR (l.path >= :below_from AND l.path < :below_to))
-  AND ((l.session <> :session AND NOT (l.agent = :agent AND (l.named = 1 OR :named = 1)))
+SELECT l.id, l.shown, l.agent, l.session, l.purpose, l.mode, l.expires_at, l.seats FROM (
+  SELECT * FROM path_lease
+  WHERE checkout = :checkout AND path IN (SELECT value FROM json_each(CAST(:above AS TEXT)))
+  UNION ALL
+  SELECT * FROM path_lease
+  WHERE checkout = :checkout AND path >= :below_from AND path < :below_to AND path <> '.'
+) l
+WHERE ((l.session <> :session AND NOT (l.agent = :agent AND (l.named = 1 OR :named = 1)))
     OR (:apart = 1 AND l.apart = 1 AND l.session = :session AND l.thread <> '' AND l.thread <> :thread))
   AND NOT (l.mode = 'run' AND :mode = 'run')
   AND instr(:gone, l.id) = 0
@@ -34,8 +38,7 @@ ORDER BY l.path LIMIT 1
 -- name: at
 SELECT id, session, agent, shown, checkout, fence FROM path_lease
 WHERE checkout = :checkout
-  AND (path IN (SELECT value FROM json_each(CAST(:above AS TEXT))) OR (path >= :below_from AND path < :below_to)
-    OR path = :path)
+  AND (path IN (SELECT value FROM json_each(CAST(:above AS TEXT))) OR (path >= :below_from AND path < :below_to))
 ORDER BY path, id
 
 -- name: current_attempt

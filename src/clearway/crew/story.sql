@@ -4,4 +4,5 @@ WHERE id < :before AND type IN ('paths_claimed', 'paths_released', 'refused', 'o
 ORDER BY id DESC LIMIT :limit
 
 -- name: since
-SELECT l.claimed_at, a.number FROM path_lease l LEFT JOIN live_attempt a ON a.id = l.attempt WHERE l.id = :id
+SELECT l.claimed_at, (SELECT a.number FROM live_attempt a WHERE a.id = l.attempt) AS number
+FROM path_lease l WHERE l.id = :id

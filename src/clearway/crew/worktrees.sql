@@ -1,8 +1,13 @@
+-- Above and below are asked for apart, so that each goes by the index.
 -- name: elsewhere
-SELECT l.id, l.shown, l.agent, l.session, l.purpose, l.mode, l.expires_at, l.seats, c.root, c.host, c.branch, a.number
-FROM path_lease l JOIN checkout c ON c.id = l.checkout LEFT JOIN live_attempt a ON a.id = l.attempt
-WHERE (l.path IN (SELECT value FROM json_each(CAST(:above AS TEXT))) OR (l.path >= :below_from AND l.path < :below_to))
-  AND l.checkout <> :checkout AND l.checkout <> '@' AND l.mode = 'edit'
+SELECT l.id, l.shown, l.agent, l.session, l.purpose, l.mode, l.expires_at, l.seats, c.root, c.host, c.branch,
+  (SELECT a.number FROM live_attempt a WHERE a.id = l.attempt) AS number
+FROM (
+  SELECT * FROM path_lease WHERE path IN (SELECT value FROM json_each(CAST(:above AS TEXT)))
+  UNION ALL
+  SELECT * FROM path_lease WHERE path >= :below_from AND path < :below_to AND path <> '.'
+) l JOIN checkout c ON c.id = l.checkout
+WHERE l.checkout <> :checkout AND l.checkout <> '@' AND l.mode = 'edit'
   AND l.session <> :session AND NOT (l.agent = :agent AND (l.named = 1 OR :named = 1))
   AND instr(:gone, l.id) = 0
 ORDER BY l.path, l.id LIMIT :limit

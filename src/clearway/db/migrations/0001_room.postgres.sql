@@ -1,21 +1,30 @@
 -- The second lock on the door: the database itself refuses what the rules already forbid.
 
+-- Overlap is looked for by index: upwards through the keys that cover the new one, downwards through the range below it.
+-- Of a counted resource (checkout `@`) there are as many seats as the most modest of its holders says.
 CREATE FUNCTION path_lease_overlap() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
+  parts TEXT[] := string_to_array(NEW.path, '/');
+  above TEXT[] := ARRAY[NEW.path, '.'];
   others BIGINT;
-  seats_there BIGINT;
+  fewest BIGINT;
 BEGIN
-  SELECT count(*), least(NEW.seats, min(l.seats)) INTO others, seats_there
-  FROM path_lease l
-  WHERE l.checkout = NEW.checkout
-    AND ((l.session <> NEW.session AND NOT (l.agent = NEW.agent AND (l.named = 1 OR NEW.named = 1)))
+  FOR depth IN 1 .. array_length(parts, 1) - 1 LOOP
+    above := above || array_to_string(parts[1:depth], '/');
+  END LOOP;
+  SELECT count(*), least(NEW.seats, min(l.seats)) INTO others, fewest
+  FROM (
+    SELECT * FROM path_lease WHERE checkout = NEW.checkout AND path = ANY (above)
+    UNION ALL
+    SELECT * FROM path_lease
+    WHERE checkout = NEW.checkout AND path <> '.'
+      AND path >= CASE NEW.path WHEN '.' THEN '' ELSE NEW.path || '/' END
+      AND path < CASE NEW.path WHEN '.' THEN chr(1114111) ELSE NEW.path || '0' END
+  ) l
+  WHERE ((l.session <> NEW.session AND NOT (l.agent = NEW.agent AND (l.named = 1 OR NEW.named = 1)))
       OR (l.session = NEW.session AND l.apart = 1 AND NEW.apart = 1 AND l.thread <> '' AND l.thread <> NEW.thread))
-    AND NOT (l.mode = 'run' AND NEW.mode = 'run')
-    AND CASE WHEN NEW.checkout = '@' THEN l.path = NEW.path
-      ELSE l.path = NEW.path OR l.path = '.' OR NEW.path = '.'
-        OR (l.path >= NEW.path || '/' AND l.path < NEW.path || '0')
-        OR substr(NEW.path, 1, length(l.path) + 1) = l.path || '/' END;
-  IF others > 0 AND (NEW.checkout <> '@' OR others >= seats_there) THEN
+    AND NOT (l.mode = 'run' AND NEW.mode = 'run');
+  IF others > 0 AND (NEW.checkout <> '@' OR others >= fewest) THEN
     RAISE EXCEPTION USING ERRCODE = 'integrity_constraint_violation', MESSAGE = 'path_held', CONSTRAINT = 'path_held';
   END IF;
   RETURN NEW;
