@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Callable
 
-from bench import claims, commands, hooks, replies
+from bench import backlog, claims, commands, hooks, replies
 from bench.figures import Figure, table
 from bench.machine import machine
 from bench.spawn import ROUNDS_MIN
@@ -16,6 +16,7 @@ GROUPS: dict[str, Callable[[int], list[Figure]]] = {
     "hooks": hooks.figures,
     "commands": commands.figures,
     "claims": claims.figures,
+    "backlog": backlog.figures,
     "replies": replies.figures,
 }
 FAILED = "not measured"

@@ -11,6 +11,7 @@ from tests.conftest import HOST, Agent, World
 from clearway.config import Caller
 from clearway.errors import Refusal
 from clearway.limits import ATTEMPT_UNATTENDED_MS
+from clearway.work import schedule
 
 
 def human(world: World) -> Agent:
@@ -198,7 +199,10 @@ def test_an_act_that_concerns_the_attempt_begins_the_four_hours_anew(world: Worl
 # --- what comes next ------------------------------------------------------------------------------------------------
 
 
-def test_next_takes_what_the_filters_admit(world: World) -> None:
+@pytest.mark.parametrize("few", [schedule.FEW, 0])
+def test_next_takes_what_the_filters_admit(world: World, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many issues have the label."""
+    monkeypatch.setattr(schedule, "FEW", few)
     planner, worker = world.agent("planner"), world.agent("claude-code")
     epic = made(planner, type="epic")
     plain = made(planner, priority="critical")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from clearway.db.tx import Tx
 
 SQL = statements(__file__)
+FEW = 1_000  # issues with a label: up to here they are looked at one by one
 
 
 def choose(
@@ -48,12 +49,29 @@ def another(tx: Tx) -> str | None:
 def _best(
     tx: Tx, *, labels: list[str] | None = None, priorities: list[str] | None = None, epic: str | None = None
 ) -> Row | None:
-    return tx.one(
-        SQL.best,
-        labels=None if labels is None else wire.dumps([label.lower() for label in labels]),
-        priorities=None if priorities is None else wire.dumps([str(PRIORITIES.index(word)) for word in priorities]),
-        epic=None if epic is None else issues.find(tx, epic).id,
-        agent=tx.caller.agent,
-        session=tx.caller.key,
-        now=tx.now,
-    )
+    """The first that passes. Each priority is asked for by itself, so that none is read to be passed over."""
+    ids = None if labels is None else _label_ids(tx, labels)
+    wanted = sorted((PRIORITIES.index(word) for word in priorities or ()), reverse=True)
+    given = {
+        "epic": None if epic is None else issues.find(tx, epic).id,
+        "agent": tx.caller.agent,
+        "session": tx.caller.key,
+        "now": tx.now,
+        "labels": ids,
+    }
+    statement = SQL.best_of_few if ids is not None and _are_few(tx, ids) else SQL.best
+    for least, most in [(place, place) for place in wanted] or [(0, len(PRIORITIES) - 1)]:
+        best = tx.one(statement, least=least, most=most, **given)
+        if best is not None:
+            return best
+    return None
+
+
+def _label_ids(tx: Tx, labels: list[str]) -> str:
+    rows = tx.all(SQL.label_ids, labels=wire.dumps([label.lower() for label in labels]))
+    return wire.dumps([row.id for row in rows])
+
+
+def _are_few(tx: Tx, labels: str) -> bool:
+    counted = tx.one(SQL.labelled, labels=labels, most=FEW + 1)
+    return counted is not None and counted.issues <= FEW

@@ -3,15 +3,41 @@
 -- name: best
 SELECT i.id, i.number, i.priority, i.unblocks, i.reserved_for, i.reserved_until FROM issue i
 WHERE i.status = 'ready' AND i.archived_wall IS NULL AND i.open_blockers = 0 AND i.type <> 'epic'
+  AND i.priority >= :least AND i.priority <= :most
   AND (i.reserved_for IS NULL OR i.reserved_until <= :now OR i.reserved_for = :agent)
-  AND (:priorities IS NULL OR CAST(i.priority AS TEXT) IN (SELECT value FROM json_each(CAST(:priorities AS TEXT))))
   AND (:epic IS NULL OR i.parent = :epic)
   AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.issue = i.id AND a.status = 'active')
-  AND (:labels IS NULL OR EXISTS (SELECT 1 FROM issue_label il JOIN label l ON l.id = il.label
-    WHERE il.issue = i.id AND l.normal IN (SELECT value FROM json_each(CAST(:labels AS TEXT)))))
+  AND (:labels IS NULL OR EXISTS (SELECT 1 FROM issue_label il
+    WHERE il.issue = i.id AND il.label IN (SELECT value FROM json_each(CAST(:labels AS TEXT)))))
   AND NOT EXISTS (SELECT 1 FROM issue_path p JOIN held_path h
     ON h.path = p.path OR h.path = '.' OR p.path = '.'
       OR (h.path >= p.path || '/' AND h.path < p.path || '0')
       OR substr(p.path, 1, length(h.path) + 1) = h.path || '/'
     WHERE p.issue = i.id AND h.session <> :session AND h.checkout <> '@')
 ORDER BY i.priority DESC, i.unblocks DESC, i.number LIMIT 1
+
+-- The same question for a few issues among many: those are looked at one by one, not all that come before them. CROSS
+-- JOIN says to SQLite where to begin.
+-- name: best_of_few
+SELECT i.id, i.number, i.priority, i.unblocks, i.reserved_for, i.reserved_until
+FROM (SELECT DISTINCT issue FROM issue_label
+  WHERE label IN (SELECT value FROM json_each(CAST(:labels AS TEXT)))) few CROSS JOIN issue i
+WHERE i.id = few.issue
+  AND i.status = 'ready' AND i.archived_wall IS NULL AND i.open_blockers = 0 AND i.type <> 'epic'
+  AND i.priority >= :least AND i.priority <= :most
+  AND (i.reserved_for IS NULL OR i.reserved_until <= :now OR i.reserved_for = :agent)
+  AND (:epic IS NULL OR i.parent = :epic)
+  AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.issue = i.id AND a.status = 'active')
+  AND NOT EXISTS (SELECT 1 FROM issue_path p JOIN held_path h
+    ON h.path = p.path OR h.path = '.' OR p.path = '.'
+      OR (h.path >= p.path || '/' AND h.path < p.path || '0')
+      OR substr(p.path, 1, length(h.path) + 1) = h.path || '/'
+    WHERE p.issue = i.id AND h.session <> :session AND h.checkout <> '@')
+ORDER BY i.priority DESC, i.unblocks DESC, i.number LIMIT 1
+
+-- name: label_ids
+SELECT id FROM label WHERE normal IN (SELECT value FROM json_each(CAST(:labels AS TEXT)))
+
+-- name: labelled
+SELECT count(*) AS issues FROM (SELECT issue FROM issue_label
+  WHERE label IN (SELECT value FROM json_each(CAST(:labels AS TEXT))) LIMIT :most) counted
