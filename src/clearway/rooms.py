@@ -340,6 +340,11 @@ class Rooms:
             )
         self._mend(project)
 
+    def mend(self, room: Room) -> None:
+        """Mend a room in which damage was found, if it is proved."""
+        room.close()
+        self._mend(room.project)
+
     def _mend(self, project: str) -> None:
         """Mend a room if it is proved to be damaged, or gone beside its backups."""
         from clearway import keeping

@@ -25,10 +25,11 @@ class Disk(apsw.VFS):
         self.fails_at = 0
         self.count = 0
         self.is_dead = False
+        self.stays = False  # it fails from then on, not once
         self._unsynced: dict[str, list[tuple[int, bytes, int]]] = {}
 
     def arm(self, kind: str, fails_at: int) -> None:
-        self.kind, self.fails_at, self.count, self.is_dead = kind, fails_at, 0, False
+        self.kind, self.fails_at, self.count, self.is_dead, self.stays = kind, fails_at, 0, False, False
         self._unsynced = {}
 
     def disarm(self) -> None:
@@ -49,7 +50,7 @@ class Disk(apsw.VFS):
         if self.is_dead:
             raise apsw.IOError("the machine is down")
         self.count += 1
-        if self.count != self.fails_at:
+        if self.count != self.fails_at and not (self.stays and self.has_failed):
             return
         if self.kind == FULL:
             raise apsw.FullError("no space left")

@@ -22,7 +22,8 @@ from clearway.setup import doctor, registrations
 from clearway.setup.connect import connect
 
 ORDER = [
-    "program", "environment", "home", "modes", "file_system", "disk", "room", "write", "integrity",
+    "program", "environment", "home", "modes", "file_system", "disk", "space", "room", "write", "integrity", "schema",
+    "log", "backups", "aside", "guard",
     "claude_hooks", "claude_mcp", "codex_hooks", "codex_mcp", "guard_open",
 ]  # fmt: skip
 

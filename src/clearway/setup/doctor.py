@@ -8,14 +8,19 @@ to other users is the door's doing, here as anywhere.)
 
 from __future__ import annotations
 
+import glob
 import os
+import shutil
 import stat
 import sys
 import tempfile
 from collections.abc import Iterator
+from typing import Any
 
-from clearway import __version__, platforms, repository
+from clearway import __version__, keeping, platforms, policy, repository
+from clearway.clock import iso
 from clearway.config import Caller, Settings
+from clearway.db import migrate, statements
 from clearway.db.tx import Tx
 from clearway.errors import Refusal
 from clearway.repository import Repository
@@ -29,14 +34,19 @@ from clearway.untrusted import folded
 
 PREDECESSORS_VARIABLES = ("AGENT_LEASE_DB", "AGENT_LEASE_SOCKET")
 LOCK_WAIT_MS = 2_000  # a writer that holds the room longer is itself worth a word
+SPACE_BYTES_MIN = 64 * 1_048_576
+LOG_BYTES_MAX = 100 * 1_048_576
+BACKUP_AGE_MS_MAX = 8 * 86_400_000
+SQL = statements(__file__)
 _RECENT_MS = 24 * 3_600_000
 _PROBE_BYTES = 4_096
 _TAIL_BYTES = 65_536
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
-def examine(settings: Settings, folder: str) -> list[Check]:
-    """What there is to say about this machine and the repository that holds `folder`."""
+def examine(settings: Settings, folder: str, *, full: bool = False) -> list[Check]:
+    """What there is to say about this machine and the repository that holds `folder`. full: every index of the room
+    is compared with its table, too."""
     place = repository.holding(os.path.realpath(folder))
     root = place.root if place else ""
     found = [_program(), _environment(settings), _home(settings), _modes(settings), _file_system(settings)]
@@ -44,13 +54,60 @@ def examine(settings: Settings, folder: str) -> list[Check]:
     rooms = Rooms(settings, upgrade=False, lock_wait_ms=LOCK_WAIT_MS)
     try:
         project, about_room, room = _room(rooms, place)
-        found += [about_room, _write(room), _integrity(room)]
+        file = os.path.join(rooms.folder(project), "room.db") if project else ""
+        found += [_space(settings, file), about_room, _write(room), _integrity(room, full=full), _schema(room)]
+        found += [_log(file), _backups(room, rooms.clock.wall()), _aside(settings.home), _guard(room)]
     finally:
         rooms.close()
     for client in CLIENTS:
         found += registrations.examine(client, settings, root, project)
     found.append(_guard_open(settings, rooms.clock.wall()))
     return found
+
+
+def report(settings: Settings, folder: str, found: list[Check]) -> dict[str, Any]:
+    """The checks and what they were made of, for programs."""
+    levels = {check["name"]: check["level"] for check in found}
+    counted, last = _passages(settings, settings.clock().wall())
+    hooks: dict[str, Any] = {"passed_unchecked": sum(counted.values()), "by_code": counted}
+    if last:
+        hooks["last"] = iso(last)
+    nothing_yet: dict[str, Any] = {name: {} for name in ("delivery", "receipts", "workers", "failover")}
+    return {
+        "ok": PROBLEM not in levels.values(),
+        "checks": found,
+        "store": _store(settings, folder),
+        "hooks": hooks,
+        "clients": {name: {"hooks": levels[f"{name}_hooks"], "mcp": levels[f"{name}_mcp"]} for name in CLIENTS},
+        **nothing_yet,
+    }
+
+
+def _store(settings: Settings, folder: str) -> dict[str, Any]:
+    """The room's files, as far as there are any."""
+    store: dict[str, Any] = {"home": settings.home}
+    place = repository.holding(os.path.realpath(folder))
+    rooms = Rooms(settings, upgrade=False, lock_wait_ms=LOCK_WAIT_MS)
+    try:
+        project = None if place is None else rooms.known(place)
+        if project is not None:
+            store["project_id"] = project
+            file = os.path.join(rooms.folder(project), "room.db")
+            if os.path.exists(file):
+                store |= {"room": file, "bytes": os.path.getsize(file), "log_bytes": _size(file + "-wal")}
+                store["backups"] = keeping.backups(file)
+    except (OSError, Refusal):
+        pass  # the checks say what is wrong
+    finally:
+        rooms.close()
+    return store
+
+
+def _size(file: str) -> int:
+    try:
+        return os.path.getsize(file)
+    except OSError:
+        return 0
 
 
 # --- the program and where it keeps things ------------------------------------------------------------------------
@@ -87,7 +144,7 @@ def _modes(settings: Settings) -> Check:
     """State is its owner's alone."""
     if os.name == "nt":
         return _check("modes", OK, "not looked at on this system")
-    wide = [path for path in _state(settings.home) if _is_wide(path)]
+    wide = open_to_others(settings.home)
     if not wide:
         return _check("modes", OK, "only you can read and write what is kept")
     fix = f"chmod -R go= {settings.home}"
@@ -96,6 +153,11 @@ def _modes(settings: Settings) -> Check:
         message = f"other users of this machine could read {_first(wide)}; it is closed to them whenever it is opened"
         return _check("modes", NOTICE, message, fix)
     return _check("modes", PROBLEM, f"other users of this machine can reach {_first(lasting)}", fix)
+
+
+def open_to_others(home: str) -> list[str]:
+    """What other users of this machine could reach."""
+    return [path for path in _state(home) if _is_wide(path)]
 
 
 def _first(paths: list[str]) -> str:
@@ -145,6 +207,21 @@ def _disk(settings: Settings) -> Check:
     return _check("disk", OK, f"{folder} can be written")
 
 
+def _space(settings: Settings, file: str) -> Check:
+    """Room for the room to grow, and for one copy of it."""
+    folder = _nearest(settings.home)
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return _check("space", NOTICE, f"how much space is left in {folder} cannot be learned: {error.strerror}")
+    wanted = max(SPACE_BYTES_MIN, 2 * (_size(file) + _size(file + "-wal")))
+    said = f"{free // 1_048_576} MiB are free in {folder}"
+    if free < wanted:
+        fix = "make room on the disk: on a full one the guard refuses what is held and lets the rest pass"
+        return _check("space", PROBLEM, f"only {said}", fix)
+    return _check("space", OK, said)
+
+
 def _nearest(path: str) -> str:
     """The folder itself, or the one in which it would be made."""
     while not os.path.isdir(path) and path != os.path.dirname(path):
@@ -170,7 +247,9 @@ def _room(rooms: Rooms, place: Repository | None) -> tuple[str, Check, Room | No
         room = rooms.of_repository(place)
     except Refusal as refusal:
         fix = (
-            "stop the agents, then restore a backup or move the file away" if refusal.code == "STORAGE_CORRUPT" else ""
+            "clearway doctor --repair, which mends it from its newest backup and what can be read"
+            if refusal.code == "STORAGE_CORRUPT"
+            else ""
         )
         return "", _check("room", PROBLEM, f"{refusal.code}: {refusal.message}", fix), None
     return project, _check("room", OK, f"{place.root} has its room in {room.engine.path}"), room
@@ -193,17 +272,93 @@ def _write_and_take_back(tx: Tx) -> None:
     raise _TakenBack
 
 
-def _integrity(room: Room | None) -> Check:
+def _integrity(room: Room | None, *, full: bool) -> Check:
     if room is None:
         return _check("integrity", OK, "no room to look at")
     try:
-        faults = room.engine.integrity()
+        faults = room.engine.integrity(full=full)
     except Refusal as refusal:
         return _check("integrity", PROBLEM, f"{refusal.code}: {refusal.message}")
     if faults:
-        fix = "stop the agents and restore a backup from the room's folder"
+        fix = "clearway doctor --repair, which mends it from its newest backup and what can be read"
         return _check("integrity", PROBLEM, f"the room is damaged: {folded(faults[0], 200)}", fix)
-    return _check("integrity", OK, "the room's file is sound")
+    how = "sound, every index compared" if full else "sound"
+    return _check("integrity", OK, f"the room's file is {how}")
+
+
+def _schema(room: Room | None) -> Check:
+    """The schema is of this version, and its recorded history is ours."""
+    if room is None:
+        return _check("schema", OK, "no room to look at")
+    session = room.engine.begin(writes=False)
+    try:
+        applied = session.rows(migrate.SQL.history, {})
+        doubly = session.rows(SQL.doubly_held, {})
+        migrate.check_history(applied, room.engine.name, room.engine.path)
+    except Refusal as refusal:
+        return _check("schema", PROBLEM, f"{refusal.code}: {refusal.message}")
+    finally:
+        session.rollback()
+    if doubly:
+        return _check("schema", PROBLEM, f"{len(doubly)} issues have two live attempts; please report this")
+    if len(applied) < migrate.SCHEMA:
+        message = f"the room has schema {len(applied)}, this version writes {migrate.SCHEMA}"
+        return _check("schema", NOTICE, message, "any other command brings it forward, after a backup")
+    return _check("schema", OK, f"schema {len(applied)}, with the history that this version knows")
+
+
+def _log(file: str) -> Check:
+    size = _size(file + "-wal") if file else 0
+    if size > LOG_BYTES_MAX:
+        message = f"the room's write-ahead log has {size // 1_048_576} MiB: somebody reads all the time"
+        return _check("log", NOTICE, message, "end the process that has the room open the longest")
+    return _check("log", OK, f"the room's write-ahead log has {size // 1_024} KiB")
+
+
+def _backups(room: Room | None, now: int) -> Check:
+    if room is None or room.engine.name != "sqlite":
+        said = "no room to look at" if room is None else "the server's owner backs it up; clearway backup copies it"
+        return _check("backups", OK, said)
+    found = keeping.backups(room.engine.path)
+    if not found:
+        return _check("backups", OK, "none yet; the first command of a day writes one")
+    age = now - int(os.stat(found[0]).st_mtime * 1_000)
+    count = f"{len(found)} backup{'' if len(found) == 1 else 's'}"
+    if age > BACKUP_AGE_MS_MAX:
+        message = f"{count}, the newest {age // 86_400_000} days old: is there space, and is its folder yours?"
+        return _check("backups", NOTICE, message, "clearway backup --output FILE")
+    return _check("backups", OK, f"{count}, the newest {found[0]}")
+
+
+def _aside(home: str) -> Check:
+    """Files that a mending or a restoring left beside a room."""
+    found = [
+        path
+        for path in glob.glob(os.path.join(glob.escape(home), "rooms", "*", "room.db.*"))
+        if ".new" not in path and not path.endswith(("-wal", "-shm"))
+    ]
+    if found:
+        message = f"{_first(found)} was replaced and is kept"
+        return _check("aside", NOTICE, message, "remove it once you miss nothing")
+    return _check("aside", OK, "no replaced room is kept")
+
+
+def _guard(room: Room | None) -> Check:
+    """Whether the guard of this room is switched off, and what it does when it cannot tell."""
+    if room is None:
+        return _check("guard", OK, "no room to guard")
+    try:
+        off, fail = room.run(_switches, caller=Caller("clearway", host=room.liveness.host), writes=False)
+    except Refusal as refusal:
+        return _check("guard", PROBLEM, f"{refusal.code}: {refusal.message}")
+    if off is not None:
+        until = f" until {off['until']}" if "until" in off else ""
+        return _check("guard", NOTICE, f"the guard is switched off{until}: edits of held paths pass", "clearway on")
+    return _check("guard", OK, f"the guard is on, and fails {fail}")
+
+
+def _switches(tx: Tx) -> tuple[dict[str, Any] | None, str]:
+    return policy.pause(tx), policy.value(tx, "fail")
 
 
 # --- what happened ------------------------------------------------------------------------------------------------
@@ -211,17 +366,27 @@ def _integrity(room: Room | None) -> Check:
 
 def _guard_open(settings: Settings, now: int) -> Check:
     """How often hooks let something pass that they could not check, within a day."""
-    counted: dict[str, int] = {}
-    for line in _last_lines(os.path.join(settings.home, "run", "guard-open")):
-        at, _, code = line.partition(" ")
-        if at.isdigit() and now - int(at) < _RECENT_MS and code:
-            counted[folded(code, 40)] = counted.get(folded(code, 40), 0) + 1
+    counted, last = _passages(settings, now)
     if not counted:
         return _check("guard_open", OK, "no call passed unchecked in the last 24 hours")
     by_code = ", ".join(f"{code} {count}" for code, count in sorted(counted.items()))
     calls = "call" if sum(counted.values()) == 1 else "calls"
-    message = f"{sum(counted.values())} {calls} passed unchecked in the last 24 hours ({by_code})"
+    message = (
+        f"{sum(counted.values())} {calls} passed unchecked in the last 24 hours ({by_code}), the last at {iso(last)}"
+    )
     return _check("guard_open", NOTICE, message, "CLEARWAY_FAIL_CLOSED=1 refuses such calls; the codes say what failed")
+
+
+def _passages(settings: Settings, now: int) -> tuple[dict[str, int], int]:
+    """How many by their codes, and when the last was (wall ms)."""
+    counted: dict[str, int] = {}
+    last = 0
+    for line in _last_lines(os.path.join(settings.home, "run", "guard-open")):
+        at, _, code = line.partition(" ")
+        if at.isdigit() and now - int(at) < _RECENT_MS and code:
+            counted[folded(code, 40)] = counted.get(folded(code, 40), 0) + 1
+            last = max(last, int(at))
+    return counted, last
 
 
 def _last_lines(path: str) -> list[str]:

@@ -59,6 +59,22 @@ def examine(name: str, settings: Settings, root: str, project: str) -> tuple[Che
     return check(f"{name}_hooks", OK, "not installed here"), check(f"{name}_mcp", OK, "not installed here")
 
 
+def standing(name: str, settings: Settings, root: str) -> tuple[str, Binding] | None:
+    """In which scope a client has anything of ours, and what is baked into it; None where it has nothing that we can
+    read."""
+    client = CLIENTS[name]
+    for scope in ("user", "project") if root else ("user",):
+        asked = Asked(scope, root, Binding(settings.home), settings.environ)
+        try:
+            hooks_file, server_file = client.files(asked)[:2]
+            hooks = _registered(hooks_file.path)
+            if hooks or _holds_server(server_file):
+                return scope, _bound(hooks, settings)
+        except (Refusal, ValueError):
+            return None
+    return None
+
+
 def _registered(path: str) -> dict[str, Registered]:
     """The different commands of ours in a settings file, by their text."""
     text = files.read(path)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import click
 
-from clearway import config, wire
+from clearway import wire
 from clearway.catalog import OPERATIONS
 from clearway.errors import Refusal
 from clearway.surfaces import keeping, looking, spelling
@@ -127,19 +127,23 @@ def uninstall(data: bool, write: bool) -> None:
 
 
 @click.command()
-def doctor() -> int:
+@click.option("--full", is_flag=True, help="Compare every index of the room with its table, too.")
+@click.option("--repair", is_flag=True, help="Mend first what can be mended.")
+def doctor(full: bool, repair: bool) -> int:
     """Look whether everything is in order; exit status 1 when something is not."""
     from clearway.setup import doctor as examination
+    from clearway.setup import repairing
     from clearway.surfaces import render
 
     run = this_run()
-    found = examination.examine(config.settings(), run.folder)
-    healthy = all(check["level"] != "problem" for check in found)
+    done = repairing.repair(run.settings, run.folder) if repair else []
+    found = examination.examine(run.settings, run.folder, full=full)
+    told = examination.report(run.settings, run.folder, found)
     if run.as_json:
-        say_json({"ok": healthy, "checks": found})
+        say_json(told | ({"repaired": done} if repair else {}))
     else:
-        say(render.checks(found, run.paper))
-    return int(not healthy)
+        say("\n".join([*(f"repaired {folded(sentence, 2_000)}" for sentence in done), render.checks(found, run.paper)]))
+    return int(not told["ok"])
 
 
 @click.command()
