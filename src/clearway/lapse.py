@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SQL = statements(__file__)
 _TAKEN = frozenset({"lapse", "death", "forced"})  # why a lease ended without its holder's doing
+KEYED_BY_SESSION = ("claim_issue",)  # whose answers under a key are one session's (op.keyed)
 _PATHS_NOTED = 10
 _NOTE_CHARS = 300
 
@@ -89,7 +90,8 @@ def until(tx: Tx, lease: Row) -> int:
     if tx.writes:  # beats have been carried already
         return _held_open(tx, lease, lease.expires_at)
     gone(tx)
-    return tx.carried.get(lease.id, lease.expires_at)
+    carried = tx.carried.get(lease.id)
+    return lease.expires_at if carried is None else carried
 
 
 def is_late(tx: Tx) -> bool:
@@ -204,6 +206,26 @@ def leave_note(tx: Tx, attempt: Row, why: str) -> None:
         content += f"\nLast note ({last.kind}): {folded(last.content, _NOTE_CHARS)}"
     note = {"id": tx.new_id(), "attempt": attempt.id, "issue": attempt.issue, "wall": tx.wall}
     tx.change(SQL.leave_note, content=content, **note)
+
+
+def hand_over(tx: Tx, earlier: Row) -> None:
+    """All that an earlier session of the same client held is the caller's now: leases, attempts, answers, and what it
+    was to be told. The earlier one is over. earlier: a row with `session` and `agent`."""
+    both = {"earlier": earlier.session, "later": tx.caller.key}
+    release(tx, tx.all(SQL.held_by_both, **both), "moved")
+    tx.change(SQL.move_paths, agent=tx.caller.agent, **both)
+    tx.change(SQL.move_attempts, agent=tx.caller.agent, **both)
+    for operation in KEYED_BY_SESSION:
+        tx.change(SQL.move_answers, operation=operation, **both)
+    tx.change(SQL.move_notices, **both)
+    tx.change(SQL.forget_notices, session=earlier.session)
+    tx.change(SQL.move_checkpoint, **both)
+    tx.change(SQL.move_doing, **both)
+    tx.tell("session_continued", from_session=earlier.session)
+    tx.change(SQL.end_session, id=earlier.session, now=tx.now, why="moved")
+    tx.tell("session_ended", by=earlier, why="moved")
+    if tx.beats is not None:
+        tx.beats.forget(earlier.session)
 
 
 def notify(tx: Tx, session: str, event: int) -> None:

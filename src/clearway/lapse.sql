@@ -47,3 +47,37 @@ VALUES (:id, :attempt, :issue, 'checkpoint', :content, 0, 1, :wall)
 
 -- name: notify
 INSERT INTO notice (session, event) VALUES (:session, :event) ON CONFLICT (session, event) DO NOTHING
+
+-- name: held_by_both
+SELECT l.id, l.session, l.agent, l.shown, l.checkout, l.fence FROM path_lease l
+WHERE l.session = :earlier AND EXISTS (
+  SELECT 1 FROM path_lease o
+  WHERE o.session = :later AND o.checkout = l.checkout AND o.path = l.path AND o.thread = l.thread AND o.mode = l.mode
+    AND o.call = l.call
+)
+
+-- name: move_paths
+UPDATE path_lease SET session = :later, agent = :agent WHERE session = :earlier
+
+-- name: move_attempts
+UPDATE attempt SET session = :later, agent = :agent WHERE session = :earlier AND status = 'active'
+
+-- name: move_answers
+UPDATE answered SET scope = :later
+WHERE operation = :operation AND scope = :earlier AND NOT EXISTS (
+  SELECT 1 FROM answered o WHERE o.operation = :operation AND o.scope = :later AND o.key = answered.key
+)
+
+-- name: move_notices
+INSERT INTO notice (session, event) SELECT :later, event FROM notice WHERE session = :earlier
+ON CONFLICT (session, event) DO NOTHING
+
+-- name: forget_notices
+DELETE FROM notice WHERE session = :session
+
+-- name: move_checkpoint
+UPDATE session_checkpoint SET session = :later
+WHERE session = :earlier AND NOT EXISTS (SELECT 1 FROM session_checkpoint o WHERE o.session = :later)
+
+-- name: move_doing
+UPDATE session SET doing = coalesce(doing, (SELECT e.doing FROM session e WHERE e.id = :earlier)) WHERE id = :later

@@ -9,7 +9,7 @@ from __future__ import annotations
 from clearway import policy, repository
 from clearway.config import Caller
 from clearway.db import Row, statements
-from clearway.lapse import dead_sessions, end_session, gone, until
+from clearway.lapse import dead_sessions, end_session, gone, hand_over, in_flight, until
 from clearway.limits import BEAT_EVERY_MS, PURPOSE_CHARS_MAX, ROOM_ITEMS_MAX
 from clearway.op import op
 from clearway.untrusted import folded
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from clearway.db.tx import Tx
 
 SQL = statements(__file__)
+GOES_ON = frozenset({"clear", "resume", "compact"})  # how a session starts that may go on with another one's work
 IDLE_AFTER_MS = 900_000
 STALLED_AFTER_MS = 1_800_000
 
@@ -82,10 +83,38 @@ def beat(tx: Tx) -> None:
         tx.change(SQL.beat, id=tx.caller.key, now=tx.now)
 
 
-def begin_session(tx: Tx) -> None:
-    """A client says that a session starts here: it is now the current session of its process."""
-    tx.change(SQL.start, id=tx.caller.key, now=tx.now, cwd=tx.caller.cwd)
-    tx.tell("session_started", client=tx.caller.client, cwd=tx.caller.cwd)
+def begin_session(tx: Tx, source: str = "startup") -> str | None:
+    """A client says that a session starts here: it is now the current session of its process. If it goes on with the
+    work of another one there, that one's id: what it held is this one's now.
+
+    source: how it starts, in Claude Code's words.
+    """
+    earlier = _predecessor(tx) if source in GOES_ON else None
+    tx.tell("session_started", client=tx.caller.client, cwd=tx.caller.cwd, source=source)
+    if earlier is not None:
+        hand_over(tx, earlier)
+    tx.change(SQL.start, id=tx.caller.key, now=tx.now, cwd=tx.caller.cwd, event=tx.last_event)
+    return None if earlier is None else earlier.session
+
+
+def go_on_elsewhere(tx: Tx, session: str) -> None:
+    """The same in another room in which the earlier session worked."""
+    earlier = tx.one(SQL.open_session, id=session)
+    if earlier is not None and session != tx.caller.key:
+        hand_over(tx, earlier)
+
+
+def move(tx: Tx) -> None:
+    """A client says that the session ends and that its work goes on under another id: nothing is given back."""
+    tx.change(SQL.moving, id=tx.caller.key, now=tx.now)
+    tx.farewell = True
+
+
+def mark_call(tx: Tx) -> None:
+    """In a room on a server: since when the caller's newest open call runs, as the files of its machine say."""
+    call = tx.calls.newest(tx.caller.key)
+    at = None if call is None else tx.now - max(0, tx.clock.monotonic() - call.at)
+    tx.change(SQL.mark_call, id=tx.caller.key, at=at)
 
 
 def leave(tx: Tx, why: str) -> None:
@@ -97,6 +126,12 @@ def leave(tx: Tx, why: str) -> None:
 
 def turn(tx: Tx, *, begins: bool) -> None:
     tx.change(SQL.turn, id=tx.caller.key, in_turn=int(begins))
+
+
+def is_in_turn(tx: Tx) -> bool:
+    """Whether the caller has begun a turn that it has not ended."""
+    row = tx.one(SQL.open_session, id=tx.caller.key)
+    return row is not None and bool(row.in_turn)
 
 
 def say_doing(tx: Tx, doing: str) -> None:
@@ -115,11 +150,35 @@ def presence(tx: Tx, row: Row) -> str:
     if tx.beats is not None:
         seen = max(seen, min(tx.now, tx.beats.last(row.id) or 0))
     quiet = tx.now - seen
+    if quiet >= IDLE_AFTER_MS and in_flight(tx, row.id) is not None:
+        return "busy"
     if quiet >= STALLED_AFTER_MS:
         return "offline"
     if row.in_turn:
         return "stalled" if quiet >= IDLE_AFTER_MS else "busy"
     return "idle"
+
+
+def _predecessor(tx: Tx) -> Row | None:
+    """The session whose work the caller goes on with: one of the same process that said so, else the only other one
+    there. Of several, in an editor or a server of many sessions, none is guessed; and who was open already goes on with
+    its own work."""
+    process = tx.caller.process
+    if process is None:
+        return None
+    others = tx.all(
+        SQL.others_of_process,
+        id=tx.caller.key,
+        host=tx.caller.host,
+        boot=process.boot,
+        pid=process.pid,
+        started=process.started,
+    )
+    for other in others:
+        if other.moving_at is not None:
+            return other
+    was_open = tx.opening.session is not None and tx.opening.ended_at is None
+    return others[0] if len(others) == 1 and not was_open else None
 
 
 def _present(tx: Tx, row: Row) -> dict[str, Any]:

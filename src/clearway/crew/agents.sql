@@ -18,7 +18,24 @@ WHERE id = :id
 UPDATE session SET beat_at = :now WHERE id = :id
 
 -- name: start
-UPDATE session SET started_at = :now, beat_at = :now, cwd = :cwd, in_turn = 0 WHERE id = :id
+UPDATE session SET started_at = :now, beat_at = :now, cwd = :cwd, in_turn = 0, moving_at = NULL,
+  briefed_event = :event
+WHERE id = :id
+
+-- name: open_session
+SELECT id AS session, agent, in_turn FROM session WHERE id = :id AND ended_at IS NULL
+
+-- name: others_of_process
+SELECT id AS session, agent, moving_at FROM session
+WHERE ended_at IS NULL AND id <> :id AND host = :host AND boot = :boot AND pid = :pid AND started = :started
+  AND substr(id, 1, 4) <> 'mcp-'
+ORDER BY moving_at IS NULL, moving_at DESC, started_at DESC LIMIT 8
+
+-- name: moving
+UPDATE session SET moving_at = :now, in_turn = 0 WHERE id = :id
+
+-- name: mark_call
+UPDATE session SET call_at = :at WHERE id = :id
 
 -- name: turn
 UPDATE session SET in_turn = :in_turn WHERE id = :id

@@ -1,9 +1,9 @@
 -- name: attempts_of
-SELECT id, number, title, expires_at FROM live_attempt
+SELECT id, number, title, session, expires_at FROM live_attempt
 WHERE session = :session AND instr(:gone, id) = 0 ORDER BY acted_at DESC, id LIMIT 5
 
 -- name: paths_of
-SELECT id, shown, expires_at FROM held_path WHERE session = :session AND instr(:gone, id) = 0 ORDER BY path LIMIT 100
+SELECT id, shown, session, expires_at FROM held_path WHERE session = :session AND instr(:gone, id) = 0 ORDER BY path LIMIT 100
 
 -- name: named_holders
 SELECT DISTINCT s.id FROM session s JOIN held_path l ON l.session = s.id
@@ -12,3 +12,23 @@ WHERE s.named = 1 AND s.id <> :session AND instr(:gone, l.id) = 0
 -- name: peers
 SELECT id, agent, doing, in_turn, beat_at, named FROM session
 WHERE ended_at IS NULL AND id <> :session ORDER BY beat_at DESC, id LIMIT :limit
+
+-- name: own_attempts
+SELECT a.id, a.number, a.title, a.session, a.expires_at, c.content, c.automatic
+FROM live_attempt a LEFT JOIN latest_checkpoint c ON c.attempt = a.id
+WHERE a.session = :session AND instr(:gone, a.id) = 0 ORDER BY a.acted_at DESC, a.id LIMIT 5
+
+-- name: own_checkpoint
+SELECT content FROM session_checkpoint WHERE session = :session
+
+-- name: briefed
+SELECT briefed_event FROM session WHERE id = :session
+
+-- name: keep_briefed
+UPDATE session SET briefed_event = :event WHERE id = :session
+
+-- name: news
+SELECT e.type, e.agent, i.number, i.title FROM event e JOIN issue_name i ON i.id = e.issue
+WHERE e.id > :since AND e.session <> :session
+  AND e.type IN ('attempt_started', 'attempt_completed', 'attempt_failed', 'attempt_interrupted', 'attempt_expired')
+ORDER BY e.id LIMIT :limit

@@ -7,12 +7,12 @@ refused by what became of its attempt, and a result that comes too late is kept 
 
 from __future__ import annotations
 
-from clearway import clock, lapse, wire
+from clearway import clock, lapse, policy, wire
 from clearway.db import Row, statements
 from clearway.errors import Refusal
 from clearway.leasing import attempt_lives_until, has_lapsed
 from clearway.lifecycle import CLAIM_KIND, REVIEW_OUTCOMES, may_move
-from clearway.limits import CONTEXT_BYTES, ISSUE_LEASE_SECONDS
+from clearway.limits import CONTEXT_BYTES
 from clearway.op import op
 from clearway.untrusted import folded
 from clearway.work import blocking, completion, issues, schedule
@@ -55,7 +55,7 @@ def claim_issue(
     tx: Tx,
     issue_id: IssueRef | None = None,
     next: Yes = False,
-    lease_seconds: LeaseSeconds = ISSUE_LEASE_SECONDS,
+    lease_seconds: LeaseSeconds | None = None,
     context: Yes = True,
     labels: Labels | None = None,
     priorities: Priorities | None = None,
@@ -80,7 +80,8 @@ def claim_issue(
     if mine is not None and mine.session == tx.caller.key:
         return _resumed(tx, issue, mine, context=context)
     _check_claimable(tx, issue, mine)
-    return _start(tx, issue, lease_seconds * 1_000, context=context, why=why)
+    lease_ms = (lease_seconds or policy.seconds(tx, "lease.issue_seconds")) * 1_000
+    return _start(tx, issue, lease_ms, context=context, why=why)
 
 
 @op(writes=True, core=True, durable=False, cli="attempt renew")
@@ -201,7 +202,12 @@ def release_attempt(tx: Tx, attempt_id: AttemptRef) -> dict[str, Any]:
     result = dict.fromkeys(("result_summary", "next_steps", "verification", "failure_code", "reason_details"))
     forced: dict[str, Any] = {} if own else {"forced": True, "of": attempt.session}
     issue = issues.find(tx, attempt.issue)
-    return _end(tx, attempt, issue, "interrupted", {**result, "interruption_code": "user_request"}, None, **forced)
+    if not own:
+        lapse.leave_note(tx, attempt, "forced")
+    reply = _end(tx, attempt, issue, "interrupted", {**result, "interruption_code": "user_request"}, None, **forced)
+    if not own:
+        lapse.notify(tx, attempt.session, reply["latest_event_id"])
+    return reply
 
 
 def held(tx: Tx, attempt_id: str, token: str, *, late: str | None = None) -> Row:
@@ -249,7 +255,9 @@ def adopt(tx: Tx, attempt_id: str, token: str) -> None:
     if has_lapsed(lapse.attempt_until(tx, attempt), tx.now) or clock.token_hash(token) != attempt.token_hash:
         return
     tx.change(SQL.adopt, id=attempt.id, session=tx.caller.key, agent=tx.caller.agent)
-    tx.tell("attempt_adopted", issue=attempt.issue, attempt=attempt.id, from_session=attempt.session)
+    event = tx.tell("attempt_adopted", issue=attempt.issue, attempt=attempt.id, from_session=attempt.session)
+    if attempt.agent != tx.caller.agent:
+        lapse.notify(tx, attempt.session, event)
 
 
 def issues_field(name: str, code: str, message: str) -> Refusal:

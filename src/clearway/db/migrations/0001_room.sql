@@ -313,6 +313,12 @@ CREATE VIEW live_attempt AS
     i.number, i.title
   FROM attempt a JOIN issue i ON i.id = a.issue
   WHERE a.status = 'active';
+CREATE VIEW issue_name AS SELECT id, number, title FROM issue;
+CREATE VIEW latest_checkpoint AS
+  SELECT n.attempt, n.content, n.automatic, n.created_wall FROM attempt_note n
+  WHERE n.kind = 'checkpoint' AND n.id = (
+    SELECT max(m.id) FROM attempt_note m WHERE m.issue = n.issue AND m.kind = 'checkpoint' AND m.attempt = n.attempt
+  );
 CREATE VIEW held_path AS
   SELECT l.id, l.checkout, l.path, l.shown, l.mode, l.session, l.agent, l.thread, l.attempt, l.purpose, l.auto, l.fence,
     l.expires_at, l.lease_ms, l.claimed_at
