@@ -24,6 +24,7 @@ from clearway.untrusted import folded
 OPTIONS = (click.Option(["--edit", "edit"], is_flag=True, default=False, help="Write the texts in your editor."),)
 _END = "Everything above is kept, this line and what follows is not. Leave it all empty to give up."
 _MARK = "===="
+_FOUND_BY_ITSELF = ("lease_token", "expected_version")
 
 
 def can_be_written(command: Command) -> bool:
@@ -34,11 +35,13 @@ def can_be_written(command: Command) -> bool:
 def is_wanted(command: Command, given: dict[str, Any]) -> bool:
     """Whether to open an editor: it was asked for, or a long text is missing and somebody sits at a terminal."""
     asked = bool(given.pop("edit", False))
-    missing = [slot for slot in command.slots if slot.required and given.get(slot.name) is None]
     if asked:
         return True
-    if missing and all(is_long(slot.kind) or slot.name in ("lease_token", "expected_version") for slot in missing):
-        return any(is_long(slot.kind) for slot in missing) and sys.stdin.isatty() and sys.stdout.isatty()
+    missing = [slot for slot in command.slots if slot.required and given.get(slot.name) is None]
+    texts = [slot for slot in missing if is_long(slot.kind)]
+    if texts and sys.stdin.isatty() and sys.stdout.isatty():
+        if all(slot in texts or slot.name in _FOUND_BY_ITSELF for slot in missing):
+            return True
     for slot in missing:
         if slot.placed:
             raise click.UsageError(f"Missing argument {slot.metavar!r}.", click.get_current_context())

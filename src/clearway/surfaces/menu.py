@@ -82,7 +82,8 @@ def sections() -> list[tuple[str, dict[str, str]]]:
 def help_page(columns: int) -> str:
     """What `clearway --help` says, for a terminal of so many columns."""
     width = min(columns or HELP_COLUMNS, HELP_COLUMNS)
-    parts = [USAGE, "", *_wrapped(SUMMARY, width, "  "), "", "Options:", *_entries(dict(OPTIONS), width)]
+    parts = [*_wrapped(USAGE, width, ""), "", *_wrapped(SUMMARY, width, "  ")]
+    parts += ["", "Options:", *_entries(dict(OPTIONS), width)]
     for title, entries in sections():
         parts += ["", f"{title}:", *_entries(entries, width)]
     return "\n".join([*parts, "", *_wrapped(EPILOGUE, width, "  ")])

@@ -95,8 +95,17 @@ def _line(row: Sequence[str], widths: Sequence[int], styles: Sequence[str], *, c
 def _stacked(row: Sequence[str], columns: int, *, colour: bool) -> str:
     """What a row is about on one line, and below it everything else about it."""
     first, *between, last = row if len(row) > 1 else (*row, "")
-    style = STYLES.get(first, "")
-    rest = cut(last, max(0, columns - cells(first) - len(_GAP)))
-    head = (inked(cut(first, columns), style) if colour else cut(first, columns)) + (_GAP + rest if rest else "")
-    facts = cut(_STACKED_MARGIN + _GAP.join(cell for cell in between if cell), columns).rstrip()
-    return head + (f"\n{facts}" if facts else "")
+    head = _side_by_side([first, last], columns, colour=colour)
+    facts = _side_by_side([cell for cell in between if cell], columns - len(_STACKED_MARGIN), colour=colour)
+    return head + (f"\n{_STACKED_MARGIN}{facts}" if facts else "")
+
+
+def _side_by_side(row: Sequence[str], columns: int, *, colour: bool) -> str:
+    """As much of some cells as there is room for."""
+    parts: list[str] = []
+    left = columns
+    for cell in row:
+        fitting = cut(cell, left) if left > 0 else ""
+        parts.append(inked(fitting, STYLES.get(cell, "")) if colour else fitting)
+        left -= cells(fitting) + len(_GAP)
+    return _GAP.join(part for part in parts if part)
