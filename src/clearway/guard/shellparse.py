@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 
-from clearway import wire
+from clearway import children, wire
 from clearway.clock import Clock
 
 TYPE_CHECKING = False
@@ -225,66 +225,11 @@ def _text(document: Node) -> str:
 
 
 def _ask_shfmt(data: bytes, wait_ms: int) -> tuple[bytes, str]:
-    """The tree as JSON, or what the parser said against the text; both empty if it took too long.
-
-    Input and output are files without a name, so that neither side ever waits for the other; the end of the child is
-    seen as the end of its stderr, so one wait with a time limit is all there is."""
-    source = result = ended = errors = -1
-    try:
-        source, result = _unnamed_file(data), _unnamed_file(b"")
-        ended, errors = os.pipe()
-        child = _start((source, result, errors))
-        os.close(errors)
-        errors = -1
-        said = _last_words(ended, wait_ms)
-        if said is None:
-            os.kill(child, 9)
-        _bury(child)
-        size = os.fstat(result).st_size
-        if said or said is None or size > TREE_BYTES_MAX:
-            return b"", (said or b"").decode("utf-8", "replace")
-        return os.pread(result, size, 0), ""
-    finally:
-        for descriptor in (source, result, ended, errors):
-            if descriptor >= 0:
-                os.close(descriptor)
-
-
-def _start(streams: tuple[int, int, int]) -> int:
-    actions = [(os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in enumerate(streams)]
-    arguments = ["shfmt", "--to-json", "-ln=bash"]
+    """The tree as JSON, or what the parser said against the text; both empty if it took too long."""
     beside = os.path.join(os.path.dirname(sys.executable or ""), "shfmt")
-    if os.path.isabs(beside) and os.access(beside, os.X_OK):
-        return os.posix_spawn(beside, arguments, {}, file_actions=actions)
-    return os.posix_spawnp("shfmt", arguments, {}, file_actions=actions)
-
-
-def _last_words(ended: int, wait_ms: int) -> bytes | None:
-    """What the child wrote to stderr before it ended; None if it did not end in time."""
-    import select
-
-    waiting = select.poll()
-    waiting.register(ended, select.POLLIN)
-    return os.read(ended, 4_096) if waiting.poll(wait_ms) else None
-
-
-def _bury(child: int) -> None:
-    try:
-        os.waitpid(child, 0)
-    except ChildProcessError:  # whoever started us ignores its children, and so do we
-        pass
-
-
-def _unnamed_file(data: bytes) -> int:
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("clearway")
-    else:
-        alone = [data]  # no other thread has this object, so none makes this name
-        path = f"/tmp/clearway-{os.getpid()}-{id(alone)}"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        os.unlink(path)
-    written = 0
-    while written < len(data):
-        written += os.write(descriptor, data[written : written + 1_048_576])
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
+    program = beside if os.path.isabs(beside) and os.access(beside, os.X_OK) else "shfmt"
+    arguments = ["--to-json", "-ln=bash"]
+    printed = children.run(program, arguments, {}, given=data, wait_ms=wait_ms, bytes_max=TREE_BYTES_MAX)
+    if printed.complaint:
+        return b"", printed.complaint.decode("utf-8", "replace")
+    return printed.text, ""
