@@ -110,7 +110,12 @@ def read_hook_command(command: Any) -> Registered | None:
         return None
     environment = dict(word.split("=", 1) for word in words[guard_end:start] if "=" in word)
     interpreter, *rest = words[start + 1 :] or [""]
-    if interpreter != words[2] or rest[:3] != _ISOLATED or len(rest) != 5 or "clearway.surfaces.faststep" not in rest[3]:
+    if (
+        interpreter != words[2]
+        or rest[:3] != _ISOLATED
+        or len(rest) != 5
+        or "clearway.surfaces.faststep" not in rest[3]
+    ):
         return None
     if len(environment) != start - guard_end or not set(environment) <= set(BAKED_VARIABLES):
         return None

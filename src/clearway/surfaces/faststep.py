@@ -26,8 +26,11 @@ def main(client: str) -> NoReturn:
     raw = _standard_input()
     if is_quiet(client, raw, posix.environ):
         posix._exit(0)  # pyright: ignore[reportPrivateUsage]  # the interpreter's farewell costs a millisecond
-    from clearway.surfaces import hooks
-
+    try:
+        from clearway.surfaces import hooks
+    except Exception as problem:  # the product is being exchanged under us: what is missing can enforce nothing
+        posix.write(2, f"clearway: {problem!r}, guard open\n".encode("utf-8", "backslashreplace"))
+        posix._exit(0)  # pyright: ignore[reportPrivateUsage]
     hooks.main(client, raw)
 
 
