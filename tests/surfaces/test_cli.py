@@ -221,6 +221,24 @@ def test_connect_shows_the_change_and_makes_it_only_when_told(terminal: Terminal
     assert not settings.exists()
 
 
+def test_uninstall_shows_what_goes_and_takes_it_away_only_when_told(terminal: Terminal, tmp_path: Path) -> None:
+    """C19."""
+    terminal("issue", "create", "Work")
+    terminal("connect", "claude", "--write")
+    settings, state = tmp_path / "person" / ".claude" / "settings.json", tmp_path / "state"
+    shown = terminal("uninstall", "--data").out
+    assert f"--- {settings}" in shown
+    assert f"Removes {state / 'rooms'}: 1 room with 1 issue and their history" in shown
+    assert "--write does it" in shown
+    assert settings.exists()
+    assert f"{state} stays" in terminal("uninstall", "--write").out
+    assert not settings.exists()
+    assert "ISSUE-1" in terminal("issue", "list").out
+    assert terminal("--json", "uninstall", "--data", "--write").json["written"]
+    assert not state.exists()
+    assert "Nothing of Clearway" in terminal("uninstall").out
+
+
 def test_connect_without_a_client_on_the_machine_names_those_there_are(terminal: Terminal, tmp_path: Path) -> None:
     ended = terminal("connect", PATH=str(tmp_path))
     assert ended.code == "INVALID_ARGUMENT"

@@ -105,8 +105,12 @@ def _said(settings: Settings, name: str) -> str:
     if name != "rooms":
         return "settings" if name in ("environment", "config.toml") else "what this machine remembers"
     rooms = _listed(os.path.join(settings.home, name))
-    counted = [_issues(settings, room) for room in rooms]
-    return f"{len(rooms)} room{'' if len(rooms) == 1 else 's'} with {sum(counted)} issues and their history"
+    issues = sum(_issues(settings, room) for room in rooms)
+    return f"{_count(len(rooms), 'room')} with {_count(issues, 'issue')} and their history"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _issues(settings: Settings, project: str) -> int:
