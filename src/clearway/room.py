@@ -99,7 +99,8 @@ class Room:
             agents.arrive(tx)
             if first is not None:
                 first(tx)
-            if caller.key in lapse.lapse(tx):  # its process is gone and yet it speaks: it begins anew, with nothing
+            died = lapse.lapse(tx)
+            if caller.key in died or tx.opening.ended_at is not None:  # a session that is over and speaks begins anew
                 agents.reopen(tx)
             agents.beat(tx)
             tx.savepoint()

@@ -252,9 +252,12 @@ def adopt(tx: Tx, attempt_id: str, token: str) -> None:
     attempt = tx.one(SQL.find, id=attempt_id.strip().upper())
     if attempt is None or attempt.status != "active" or attempt.session == tx.caller.key:
         return
-    if has_lapsed(lapse.attempt_until(tx, attempt), tx.now) or clock.token_hash(token) != attempt.token_hash:
+    until = lapse.attempt_until(tx, attempt)
+    if has_lapsed(until, tx.now) or clock.token_hash(token) != attempt.token_hash:
         return
-    tx.change(SQL.adopt, id=attempt.id, session=tx.caller.key, agent=tx.caller.agent)
+    # What the former holder's signs of life carried stays carried: the new one has given none yet.
+    until = min(until, tx.now + attempt.lease_ms)
+    tx.change(SQL.adopt, id=attempt.id, session=tx.caller.key, agent=tx.caller.agent, expires_at=until)
     event = tx.tell("attempt_adopted", issue=attempt.issue, attempt=attempt.id, from_session=attempt.session)
     if attempt.agent != tx.caller.agent:
         lapse.notify(tx, attempt.session, event)

@@ -15,7 +15,7 @@ SELECT id, number, title, expires_at FROM live_attempt
 WHERE session = :session AND instr(:gone, id) = 0 ORDER BY acted_at DESC, id DESC LIMIT 1
 
 -- name: adopt
-UPDATE attempt SET session = :session, agent = :agent WHERE id = :id
+UPDATE attempt SET session = :session, agent = :agent, expires_at = :expires_at WHERE id = :id
 
 -- name: renew
 UPDATE attempt SET lease_ms = :lease_ms, acted_at = :now, expires_at = :expires_at WHERE id = :id
