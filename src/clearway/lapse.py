@@ -25,7 +25,7 @@ SQL = statements(__file__)
 _TAKEN = frozenset({"lapse", "death", "forced"})  # why a lease ended without its holder's doing
 KEYED_BY_SESSION = ("claim_issue",)  # whose answers under a key are one session's (op.keyed)
 _PATHS_NOTED = 10
-_NOTE_CHARS = 300
+_NOTE_CHARS = 600
 
 
 def lapse(tx: Tx) -> set[str]:
@@ -157,6 +157,7 @@ def end_session(tx: Tx, session: Row, why: str, *, keep_attempts: bool = False) 
         for attempt in tx.all(SQL.attempts_of, session=session.session):
             expire(tx, attempt, why)
     tx.change(SQL.end_session, id=session.session, now=tx.now, why=why)
+    tx.change(SQL.forget_told, session=session.session)
     tx.tell("session_ended", by=session, why=why)
     if tx.beats is not None:
         tx.beats.forget(session.session)

@@ -39,7 +39,7 @@ UPDATE session SET ended_at = :now, ended_why = :why, in_turn = 0, doing = NULL 
 SELECT host, boot, pidns, pid, started, ended_at, call_at FROM session WHERE id = :session
 
 -- name: last_note
-SELECT kind, content FROM attempt_note WHERE attempt = :attempt AND automatic = 0 ORDER BY id DESC LIMIT 1
+SELECT kind, content FROM attempt_note WHERE attempt = :attempt ORDER BY id DESC LIMIT 1
 
 -- name: leave_note
 INSERT INTO attempt_note (id, attempt, issue, kind, content, important, automatic, created_wall)
@@ -81,3 +81,6 @@ WHERE session = :earlier AND NOT EXISTS (SELECT 1 FROM session_checkpoint o WHER
 
 -- name: move_doing
 UPDATE session SET doing = coalesce(doing, (SELECT e.doing FROM session e WHERE e.id = :earlier)) WHERE id = :later
+
+-- name: forget_told
+DELETE FROM elsewhere_told WHERE session = :session

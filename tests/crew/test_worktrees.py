@@ -171,3 +171,13 @@ def test_what_is_told_names_nobody_twice(world: World, tree: Callable[[str], Pat
 
 def human(world: World) -> Agent:
     return Agent(world, Caller("human", cwd=str(world.repo), host=HOST, human=True))
+
+
+def test_what_a_session_was_told_is_forgotten_with_it(world: World, tree: Callable[[str], Path]) -> None:
+    agent_in(world, "alpha", tree("feature")).ask("claim_paths", paths=["src/a.py"])
+    beta = agent_in(world, "beta", world.repo)
+    edit(beta, world.repo / "src/a.py")
+    assert world.rows("SELECT count(*) AS told FROM elsewhere_told")[0].told == 1
+    beta.dies()
+    human(world).ask("room", status="here")
+    assert world.rows("SELECT count(*) AS told FROM elsewhere_told")[0].told == 0

@@ -145,7 +145,11 @@ def test_the_instructions_are_short_and_their_first_line_stands_alone() -> None:
     assert first.endswith(".") and "agents" in first and "repository" in first
 
 
-@pytest.mark.parametrize("operation", catalog.OPERATIONS.values(), ids=lambda operation: operation.name)
+# What only a person may do is not offered to agents.
+TOOLS = [operation for operation in catalog.OPERATIONS.values() if operation.tool]
+
+
+@pytest.mark.parametrize("operation", TOOLS, ids=lambda operation: operation.name)
 def test_a_tool_says_only_what_a_model_needs(operation: Any) -> None:
     (tool,) = [tool for tool in Offer("full").tools if tool["name"] == operation.name]
     assert set(tool) <= {"name", "description", "inputSchema", "annotations", "_meta"}
@@ -829,5 +833,5 @@ def test_the_profile_may_come_from_the_environment(alone: Machine) -> None:
 
 
 def test_a_listed_tool_is_an_operation_of_the_catalogue() -> None:
-    assert {tool["name"] for tool in Offer("full").tools} == set(catalog.OPERATIONS)
+    assert {tool["name"] for tool in Offer("full").tools} == {operation.name for operation in TOOLS}
     assert operation_of(agents.room) is catalog.OPERATIONS["room"]

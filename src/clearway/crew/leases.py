@@ -77,7 +77,7 @@ def claim_paths(
 def release_paths(tx: Tx, paths: PlacedPaths | None = None, force: Force = False) -> dict[str, Any]:
     """Give back paths you hold; all of them when none is named.
 
-    force: take them from whoever holds them. For the human only.
+    force: take them from their holders; for the human only.
     """
     if force:
         return {"released": _taken_away(tx, paths)}
@@ -108,13 +108,15 @@ def path_owner(tx: Tx, path: Placed) -> dict[str, Any]:
     return {"path": path.shown, "free": False, **_conflict(tx, holders[0], with_path=False)}
 
 
-def take(tx: Tx, places: list[Place], *, mode: str, purpose: str, lease_ms: int, auto: bool) -> list[dict[str, Any]]:
-    """Lease every place or none. Refuses PATH_HELD naming every foreign lease in the way."""
+def take(
+    tx: Tx, places: list[Place], *, mode: str, purpose: str, lease_ms: int, auto: bool, call: str = ""
+) -> list[dict[str, Any]]:
+    """Lease every place or none. Refuses PATH_HELD naming every foreign lease in the way. call: as for `take_run`."""
     check_free(tx, places, mode)
     wanted = places
     if auto:  # nobody comes to hold the whole disk by touching something
         wanted = [place for place in places if not place.wide and not covering(tx, place, mode)]
-    return _grant_all(tx, wanted, mode=mode, purpose=purpose, lease_ms=lease_ms, auto=auto)
+    return _grant_all(tx, wanted, mode=mode, purpose=purpose, lease_ms=lease_ms, auto=auto, call=call)
 
 
 def take_run(tx: Tx, places: list[Place], call: str) -> list[dict[str, Any]]:

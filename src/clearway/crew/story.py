@@ -87,6 +87,8 @@ def _said(fact: Any) -> Any:
 def _next(tx: Tx, place: Place, holders: list[Row]) -> str:
     """One thing to do now."""
     name = folded(place.shown, 120)
+    if place.key == paths.ROOT:
+        return "clearway why PATH tells more of one path."
     if policy.is_paused(tx):
         return "The guard is switched off; clearway on switches it on."
     if not holders:

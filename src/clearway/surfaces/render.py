@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from clearway import clock, wire
 from clearway.surfaces import tables
+from clearway.surfaces.callers import HUMAN
 from clearway.untrusted import folded, legible, quoted
 
 Result = dict[str, Any]
@@ -53,6 +54,10 @@ class Paper:
         """Columns that are empty throughout are left out. On a terminal it fits."""
         return tables.table(heads, rows, self.columns, colour=self.colour)
 
+    def flowed(self, text: str) -> str:
+        """Long lines go on below the place where they begin."""
+        return tables.flowed(text, self.columns)
+
     def inked(self, word: str) -> str:
         """A word in its colour."""
         return tables.inked(word, tables.STYLES.get(word, "")) if self.colour else word
@@ -63,7 +68,7 @@ def text(operation: str, result: Result, paper: Paper, words: str = "") -> str:
     from clearway.surfaces import stories
 
     writers = _WRITERS | stories.WRITERS
-    return writers.get(words, writers.get(operation, fields))(result, paper)
+    return paper.flowed(writers.get(words, writers.get(operation, fields))(result, paper))
 
 
 # --- work -------------------------------------------------------------------------------------------------------
@@ -141,7 +146,7 @@ def _claimed(result: Result, paper: Paper) -> str:
     if "context" in result:
         lines += ["", *_context_lines(result["context"], paper)]
     ending = "--outcome completed --target done --summary TEXT" if result["kind"] == "work" else "--outcome completed"
-    return "\n".join([*lines, "", f"When done: clearway attempt finish {result['attempt_id']} {ending}"])
+    return "\n".join([*lines, "", "When done:", f"  clearway attempt finish {result['attempt_id']} {ending}"])
 
 
 def _warning(code: str) -> str:
@@ -219,7 +224,7 @@ def _finished(result: Result, _: Paper) -> str:
 
 
 def _room(result: Result, paper: Paper) -> str:
-    parts = [f"You are {result['me']['agent']}."]
+    parts = [] if result["me"]["agent"] == HUMAN else [f"You are {result['me']['agent']}."]
     if result["agents"]:
         rows = [_agent_row(agent, result["me"]["session"], paper) for agent in result["agents"]]
         parts.append(paper.table(("AGENT", "PRESENCE", "SESSION", "ISSUE", "SEEN", "DOING"), rows))
@@ -308,9 +313,11 @@ def overview(state: Result, paper: Paper) -> str:
     if "project_id" not in state:
         lines = [f"{folded(state['root'], _CHARS)} has no room yet; it is made when the first agent works here."]
     else:
-        ready = count(state["claimable"], "issue", more=state["more"])
-        here = f"{count(state['agents'], 'other agent')} here, {count(state['paths'], 'path')} held"
-        lines = [f"You are {state['me']}. {here}, {ready} ready to claim."]
+        you = "" if state["me"] == HUMAN else f"You are {state['me']}. "
+        here = count(state["agents"], "other agent") + " here" if state["agents"] else "No other agent is here"
+        held = count(state["paths"], "path") + " held" if state["paths"] else "nothing is held"
+        ready = count(state["claimable"], "issue", more=state["more"]) if state["claimable"] else "no issue"
+        lines = [f"{you}{here}, {held}, {ready} ready to claim."]
     if "guard" in state:
         lines.append(f"The {guard(state['guard'], paper)}: every edit passes; clearway on switches it on.")
     mine = state.get("mine")
