@@ -155,3 +155,36 @@ def test_a_file_that_is_no_room_keeps_its_permissions(desk: Desk, repo: Path, tm
     letter.chmod(0o644)
     assert desk.command(repo, "--room", str(letter), "room", status=5)["code"].startswith("STORAGE_")
     assert [path.stat().st_mode & 0o777 for path in (letter, folder)] == [0o644, 0o755]
+
+
+def test_a_wait_ends_when_the_path_is_free_and_says_when_it_did_not(desk: Desk, repo: Path) -> None:
+    desk.command(repo, "--as", "alpha", "claim", "held.txt")
+    late = desk.command(repo, "--as", "beta", "wait", "--path", "held.txt", "--timeout", "1s", status=124)
+    assert late["blockers"][0]["agent"] == "alpha"
+    assert desk.command(repo, "--as", "alpha", "wait", "--path", "held.txt") == {"free": True}
+    desk.command(repo, "--as", "alpha", "claim", "free.txt", "--ttl", "1s")
+    assert desk.command(repo, "--as", "beta", "wait", "--path", "free.txt", "--path", "src") == {"free": True}
+    assert desk.command(repo, "wait", "--path", "free.txt", "--timeout", "5", status=2)["code"] == "INVALID_ARGUMENT"
+    assert [event["path"] for event in desk.command(repo, "history", "--path", "free.txt")["events"]][-1] == "free.txt"
+
+
+def test_the_hook_of_a_subagent_keeps_to_its_own_where_the_room_decides_so(desk: Desk, repo: Path) -> None:
+    """Also where the fast step would have allowed: what belongs to one thread is never quiet for another."""
+    desk.command(repo, "config", "set", "subagents", "exclude")
+    desk.environ["CLEARWAY_HOME"] = str(Path(desk.environ["CLEARWAY_HOME"]).resolve())
+
+    def edit(thread: str, file: str) -> str:
+        payload = {
+            "hook_event_name": "PreToolUse",
+            "session_id": "s1",
+            "cwd": str(repo),
+            "tool_name": "Edit",
+            "tool_input": {"file_path": str(repo / file)},
+        }
+        subagent = {"agent_id": thread, "agent_type": "general-purpose"} if thread else {}
+        return desk.run(["hook", "claude"], repo, json.dumps(payload | subagent)).stdout
+
+    assert edit("one", "src/a.py") == edit("one", "src/a.py") == ""
+    assert "PATH_HELD" in edit("two", "src/a.py")
+    assert edit("", "src/b.py") == ""
+    assert edit("two", "src/b.py") == ""
