@@ -178,6 +178,22 @@ def test_a_command_restores_a_room_that_is_gone_and_says_what_is_lost(house: Hou
     assert house.said[-1].endswith("was restored, and what was written after it is lost.")
 
 
+def test_the_log_of_a_room_that_somebody_removed_is_not_applied_to_a_new_one(house: House) -> None:
+    rooms = house.rooms()
+    caller = Caller("anna", cwd=str(house.repo), host="here")
+    for number in range(20):
+        rooms.ask(OPERATIONS["create_issue"], {"title": f"Old {number}", "description": "x" * 5_000}, caller)
+    (file,) = house.files
+    log = file.with_name("room.db-wal").read_bytes()
+    rooms.close()
+    file.unlink()
+    file.with_name("room.db-wal").write_bytes(log)
+    assert house.titles() == []
+    house.ask("create_issue", title="New")
+    assert house.titles() == ["New"]
+    assert house.rooms().of_repository(house.place()).engine.integrity(full=True) == []
+
+
 def test_numbers_given_out_before_are_not_given_out_again(house: House) -> None:
     house.ask("create_issue", title="Here")
     before = house.ask("claim_paths", paths=["held.txt"])["granted"][0]["fence"]

@@ -459,7 +459,9 @@ def _has_leftovers(folder: str) -> bool:
         names = os.listdir(folder)
     except OSError:
         return False
-    if any(name.startswith("room.db.") and ".new" not in name for name in names):
+    if any(
+        name.startswith("room.db.") and not name.endswith(("-wal", "-shm")) and ".new" not in name for name in names
+    ):
         return True
     return "backups" in names and bool(os.listdir(os.path.join(folder, "backups")))
 

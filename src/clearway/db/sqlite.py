@@ -181,12 +181,19 @@ class SqliteEngine:
                     return False
                 os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
                 self._fill(aside, seed)
+                self._part_with_an_old_log()
                 return platforms.put_in_place(aside, self.path)
             finally:
                 self.turns.leave()
                 for left in (aside, aside + "-wal", aside + "-shm"):
                     if os.path.exists(left):
                         os.unlink(left)
+
+    def _part_with_an_old_log(self) -> None:
+        """Somebody removed a room and left its log: beside a new room, it would be applied to that."""
+        for suffix in ("-wal", "-shm"):
+            if os.path.exists(self.path + suffix):
+                os.replace(self.path + suffix, f"{self.path}.lost{suffix}")
 
     def _fill(self, file: str, seed: dict[str, Any]) -> None:
         connection = _opened(file, _READ_WRITE)

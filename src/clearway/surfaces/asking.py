@@ -40,7 +40,7 @@ class Run:
         if self._rooms is None:
             settings = config.settings()
             settings.room = self.room or settings.room
-            self._rooms = Rooms(settings, say=_mention)
+            self._rooms = Rooms(settings, say=mention)
         return self._rooms
 
     @property
@@ -142,7 +142,7 @@ def say_json(result: Any) -> None:
         sys.stdout.buffer.write(wire.dumps(result).encode("utf-8", "backslashreplace") + b"\n")
 
 
-def _mention(sentence: str) -> None:
+def mention(sentence: str) -> None:
     """What a person should know besides the answer."""
     try:
         print(f"clearway: {sentence}", file=sys.stderr, flush=True)

@@ -20,6 +20,7 @@ from clearway.config import Settings
 from clearway.errors import Refusal
 from clearway.op import Operation
 from clearway.rooms import Rooms
+from clearway.surfaces.asking import mention
 from clearway.surfaces.mcp_callers import Connection, known_name
 from clearway.surfaces.mcp_opening import Opening
 from clearway.surfaces.mcp_tools import INFO, INSTRUCTIONS, NAME, Offer, guide
@@ -212,7 +213,7 @@ class Desk:
 
     def _open(self) -> tuple[Rooms, Connection]:
         if self._opened is None:
-            rooms = Rooms(self._settings)
+            rooms = Rooms(self._settings, say=mention)
             self._opened = rooms, Connection(rooms, self._cwd)
         return self._opened
 
