@@ -311,9 +311,9 @@ class Story:
         self.speak(client, lambda: self.world.run(client, lambda tx: agents.leave(tx, "ended")))
         if self.watch.rows_of(client.session):
             raise Broken(f"{client.session} has left and holds {self.watch.rows_of(client.session)}")
-        if step.x % 2:
+        if step.x % 3 == 0:
             self.world.start(client)
-        else:
+        elif step.x % 3 == 1:
             self.speak(client, lambda: self.world.run(client, agents.begin_session))
 
     def die(self, client: Client, step: Step) -> None:
@@ -347,6 +347,19 @@ class Story:
         if ends:
             until = ends[step.x % len(ends)] + step.y % 3 - 1
             self.world.machine.pass_time(max(0, until - self.now))
+
+    def come_back(self, client: Client, step: Step) -> None:
+        """A client is silent until something of its own is over, or nearly; it may have said good-bye before. It is the
+        first to speak again."""
+        key = self.world.caller(client).key
+        ends = sorted(self.watch.ends(key))
+        if ends:
+            if step.x % 2 and client.session is not None:
+                self.speak(client, lambda: self.world.run(client, lambda tx: agents.leave(tx, "ended")))
+            self.world.machine.pass_time(max(0, ends[step.y % len(ends)] + step.z % 3 - 1 - self.now))
+            self.now = self.world.now()
+            self.speak(client, lambda: self.world.run(client, lambda tx: None, writes=bool(step.y % 2)))
+            self._settle()
 
     def work_long(self, client: Client, step: Step) -> None:
         """A client works for hours without a word about its issue, and is seen at every tool call."""
@@ -474,6 +487,7 @@ WEIGHTS: dict[str, int] = {
     "update": 4, "take_away": 2,
     "claim_paths": 10, "release": 5, "edit": 14, "end_turn": 5,
     "look_around": 8, "leave": 2, "die": 3, "start": 2,
+    "come_back": 4,
     "little": 8, "long": 1, "brink": 5, "work_long": 1, "set_wall": 2, "sleep": 1, "reboot": 1, "crash": 8,
 }  # fmt: skip
 _DEEDS: dict[str, Callable[[Story, Client, Step], None]] = {name: getattr(Story, name) for name in WEIGHTS}

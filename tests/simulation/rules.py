@@ -259,9 +259,10 @@ class Watch:
         """The path leases of a session."""
         return [lease for lease in self.world.rows(PATHS) if lease.session == session]
 
-    def ends(self) -> list[int]:
-        """When leases are over, as far as the tables know."""
-        return [lease.expires_at for lease in self.world.rows(PATHS) + self.world.rows(LIVE)]
+    def ends(self, session: str | None = None) -> list[int]:
+        """When the leases of all, or of one session, are over by what is stored."""
+        live = self.world.rows(PATHS) + self.world.rows(LIVE)
+        return [lease.expires_at for lease in live if session in (None, lease.session)]
 
     def digest(self) -> list[list[Row]]:
         """All that a question can change, signs of life aside."""

@@ -180,7 +180,8 @@ class World:
         self.folder = folder
         self.machine = Machine(f"machine {seed}")
         self.processes = Processes(self.machine)
-        self.project = self.machine.new_id()
+        # On a server the room of an earlier run may still be there: only the name of the room is left to chance.
+        self.project = Clock().new_id() if dsn else self.machine.new_id()
         self.checkouts = [_checkout(folder / name, self.project) for name in ("one", "two")]
         self._dsn = dsn
         self.rooms = [self._open() for _ in range(PROGRAMS)]
