@@ -214,7 +214,7 @@ def test_connect_shows_the_change_and_makes_it_only_when_told(terminal: Terminal
     assert f"+++ {settings}" in shown.out
     assert shown.out.endswith("Nothing was written; --write does it.\n")
     assert not settings.exists()
-    assert terminal("connect", "claude", "--write").out.endswith("Written.\n")
+    assert terminal("connect", "claude", "--write").out.endswith("Written; clearway doctor tries what is registered.\n")
     assert settings.exists()
     assert terminal("connect", "claude", "--write").out == "Nothing to change.\n"
     assert terminal("--json", "disconnect", "--write").json["written"]
@@ -507,7 +507,10 @@ def test_a_bare_command_says_where_things_stand_and_what_comes_next(terminal: Te
     assert terminal().out.splitlines()[-2:] == ["  clearway init", "  clearway connect"]
     assert not (tmp_path / "state" / "rooms").exists(), "looking makes no room"
     terminal("init")
-    assert terminal("--json").json["next"][0] == "clearway issue create TITLE --status ready"
+    create = "clearway issue create TITLE --status ready"
+    assert terminal("--json").json["next"] == ["clearway connect", create], "nobody was ever here"
+    terminal("--as", "ben", "room", "--status", "looking")
+    assert terminal("--json").json["next"] == [create, "clearway room"]
     terminal("issue", "create", "Work", "--status", "ready")
     assert terminal("--json").json["next"] == ["clearway next", "clearway issue list"]
     attempt = terminal("--json", "--as", "anna", "next").json["attempt_id"]

@@ -16,6 +16,7 @@ from clearway.surfaces import editing, looking, menu, options, words
 from clearway.surfaces.asking import Run, columns
 from clearway.surfaces.options import this_run
 from clearway.surfaces.spelling import COMMANDS, Command
+from clearway.untrusted import folded
 
 
 class Menu(click.Group):
@@ -34,6 +35,17 @@ class Menu(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         made = self._make(cmd_name)
         return None if made is None else _with_manners(made)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand as error:
+            raise click.UsageError(_not_there(args[0], self.list_commands(ctx)), ctx) from error
+
+    def invoke(self, ctx: click.Context) -> Any:
+        if not self.invoke_without_command and not ctx._protected_args:  # pyright: ignore[reportPrivateUsage]
+            raise click.UsageError(f"Missing command: one of {', '.join(self.list_commands(ctx))}.", ctx)
+        return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -87,6 +99,15 @@ def _command(command: Command, name: str) -> click.Command:
         help=arguments.description(command.operation),
         short_help=command.summary,
     )
+
+
+def _not_there(word: str, known: list[str]) -> str:
+    """What to say to a word that is no command: the words that were probably meant."""
+    from difflib import get_close_matches
+
+    meant = [words for words in COMMANDS if words.endswith(f" {word}")] or get_close_matches(word, known)
+    hint = f" (did you mean {' or '.join(meant[:3])}?)" if meant else ""
+    return f"No such command {folded(word, 40)!r}{hint}"
 
 
 def _in_our_words(typed: list[str]) -> list[str]:

@@ -63,6 +63,7 @@ def _state(run: Run) -> dict[str, Any]:
         "project_id": project,
         "root": place.root,
         "me": room["me"]["agent"],
+        "met": bool(others),
         "agents": sum(agent["presence"] != "offline" for agent in others),
         "paths": len(room["paths"]),
         **({"mine": mine} if mine else {}),
@@ -95,8 +96,9 @@ def _next_commands(place: Repository, state: dict[str, Any]) -> list[str]:
     if "claimable" not in state or config.read_pointer(place.root) is None:
         return ["clearway init", "clearway connect"]
     if state["claimable"]:
-        return ["clearway next", "clearway issue list"]
-    return ["clearway issue create TITLE --status ready", "clearway room"]
+        return ["clearway next", "clearway issue list"] if state["met"] else ["clearway connect", "clearway issue list"]
+    create = "clearway issue create TITLE --status ready"
+    return [create, "clearway room"] if state["met"] else ["clearway connect", create]
 
 
 def _welcome(run: Run) -> None:
@@ -104,8 +106,11 @@ def _welcome(run: Run) -> None:
         say_json({})
         return
     say(
-        "Clearway coordinates coding agents that work in one repository: who does what, and who may touch which file.\n"
-        "This folder is in no repository. Go into one, then:\n"
-        "  clearway init      make its room\n"
-        "  clearway connect   show what connecting your agents would change"
+        run.paper.flowed(
+            "Clearway coordinates coding agents that work in one repository: who does what, and who may touch which "
+            "file.\nThis folder is in no repository. Go into one, then:\n"
+            "  clearway init      make its room\n"
+            "  clearway connect   show what connecting your agents would change\n"
+            "No repository at hand? clearway simulate plays a story with two agents."
+        )
     )

@@ -24,6 +24,7 @@ _WARNINGS = {
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 _CHARS = 200  # of one value in a line
+_SIGNS = {"+": "green", "-": "red", "@": "dim"}  # of the lines of a diff
 
 
 class Paper:
@@ -313,8 +314,8 @@ def overview(state: Result, paper: Paper) -> str:
     if "project_id" not in state:
         lines = [f"{folded(state['root'], _CHARS)} has no room yet; it is made when the first agent works here."]
     else:
-        you = "" if state["me"] == HUMAN else f"You are {state['me']}. "
-        here = count(state["agents"], "other agent") + " here" if state["agents"] else "No other agent is here"
+        you, what = ("", "agent") if state["me"] == HUMAN else (f"You are {state['me']}. ", "other agent")
+        here = f"{count(state['agents'], what)} here" if state["agents"] else f"No {what} is here"
         held = count(state["paths"], "path") + " held" if state["paths"] else "nothing is held"
         ready = count(state["claimable"], "issue", more=state["more"]) if state["claimable"] else "no issue"
         lines = [f"{you}{here}, {held}, {ready} ready to claim."]
@@ -323,24 +324,33 @@ def overview(state: Result, paper: Paper) -> str:
     mine = state.get("mine")
     if mine:
         lines.append(f"You work on {mine['display_id']} {quoted(mine['title'], 100)} {paper.until(mine['until'])}.")
-    return "\n".join([*lines, *(f"  {command}" for command in state["next"])])
+    return paper.flowed("\n".join([*lines, *(f"  {command}" for command in state["next"])]))
 
 
-def changes(planned: Sequence[Any], *, written: bool) -> str:
+def changes(planned: Sequence[Any], paper: Paper, *, written: bool) -> str:
     """The exact change of every settings file, and what is left for the person to do."""
     if not planned:
         return "Nothing to change."
-    parts = [change.diff.rstrip("\n") for change in planned]
+    parts = [_diff(change.diff, paper) for change in planned]
     notes = list(dict.fromkeys(note for change in planned for note in change.notes))
-    parts += [f"Note: {note}" for note in notes]
+    parts += [paper.flowed(f"Note: {note}") for note in notes]
     if any(change.file for change in planned):
-        parts.append("Written." if written else "Nothing was written; --write does it.")
+        done = (
+            "Written; clearway doctor tries what is registered." if written else "Nothing was written; --write does it."
+        )
+        parts.append(done)
     return "\n".join(parts)
 
 
-def removal(planned: Any, *, written: bool) -> str:
+def _diff(text: str, paper: Paper) -> str:
+    """What goes in red, what comes in green; never cut, since it is the exact change."""
+    lines = text.rstrip("\n").split("\n")
+    return "\n".join(tables.inked(line, _SIGNS.get(line[:1], "")) if paper.colour else line for line in lines)
+
+
+def removal(planned: Any, paper: Paper, *, written: bool) -> str:
     """What goes when Clearway leaves this machine, and what is left for the person to do."""
-    parts = [change.diff.rstrip("\n") for change in planned.changes]
+    parts = [_diff(change.diff, paper) for change in planned.changes]
     parts += [f"{'Removed' if written else 'Removes'} {path}: {said}" for path, said in planned.paths.items()]
     if planned.kept:
         parts.append(f"{planned.kept} stays, with all issues and their history; --data removes it, too.")
@@ -356,13 +366,16 @@ def removal(planned: Any, *, written: bool) -> str:
 
 def checks(found: Sequence[Mapping[str, str]], paper: Paper) -> str:
     """What the doctor found, one line a check."""
-    widest = max(len(check["name"]) for check in found)
+    names = 2 + max(len(check["name"]) for check in found)
+    level = 2 + max(len(check["level"]) for check in found)
     lines: list[str] = []
     for check in found:
-        level = paper.inked(check["level"]) + " " * (8 - len(check["level"]))
-        lines.append(f"{level}{check['name']:<{widest}}  {folded(check['message'], 2_000)}")
-        if "fix" in check:
-            lines.append(f"{'':{8 + widest}}  -> {folded(check['fix'], 2_000)}")
+        said = [f"{check['name']:<{names}}{folded(check['message'], 2_000)}"]
+        said += [f"{'':{names}}-> {folded(check['fix'], 2_000)}"] if "fix" in check else []
+        room = None if paper.columns is None else max(20, paper.columns - level)
+        for place, line in enumerate(tables.flowed("\n".join(said), room, names).split("\n")):
+            word = "" if place else check["level"]
+            lines.append(paper.inked(word) + " " * (level - len(word)) + line)
     return "\n".join(lines)
 
 

@@ -46,6 +46,32 @@ def filled(text: str, columns: int) -> str:
     return text + " " * (columns - cells(text))
 
 
+def flowed(text: str, columns: int | None, hang: int | None = None) -> str:
+    """Lines that are too long go on below, between words. hang: how far those begin; as deep as the line without.
+
+    A command to type stays in one piece: a terminal lets it be copied so.
+    """
+    if columns is None:
+        return text
+    return "\n".join(part for line in text.split("\n") for part in _flowed(line, columns, hang))
+
+
+def _flowed(line: str, columns: int, hang: int | None) -> list[str]:
+    depth = len(line) - len(line.lstrip())
+    if cells(line) <= columns or line.lstrip().startswith("clearway ") or "\x1b" in line:
+        return [line]
+    margin = " " * min(depth if hang is None else hang, columns // 2)
+    lines: list[str] = []
+    current = line[:depth]
+    for place, word in enumerate(line[depth:].split(" ")):
+        if place and cells(current) + 1 + cells(word) > columns:
+            lines.append(current.rstrip())
+            current = margin + word
+        else:
+            current += (" " if place else "") + word
+    return [*lines, current.rstrip()]
+
+
 def inked(text: str, style: str) -> str:
     """The text in a colour, as terminals are told."""
     return f"\x1b[{';'.join(_INKS[word] for word in style.split(' '))}m{text}\x1b[0m" if style and text else text

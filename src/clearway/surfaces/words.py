@@ -90,7 +90,7 @@ def _show_changes(run: Run, planned: list[Any], *, written: bool) -> None:
     from clearway.surfaces import render
 
     if not run.as_json:
-        say(render.changes(planned, written=written))
+        say(render.changes(planned, run.paper, written=written))
         return
     shown = [
         {"client": change.client, "file": change.file, "diff": change.diff, "notes": list(change.notes)}
@@ -123,7 +123,7 @@ def uninstall(data: bool, write: bool) -> None:
             }
         )
     else:
-        say(render.removal(removal, written=write))
+        say(render.removal(removal, run.paper, written=write))
 
 
 @click.command()
