@@ -86,7 +86,10 @@ MAY_PASS_THE_ENVIRONMENT_ON = ("setup/", "surfaces/", "worker/")
 
 # What a hook loads is paid on every tool call of every agent.
 LIGHT_ROOMS = GROUND - {"arguments"} | {"room", "rooms", "crew", "guard"}
-LIGHT_FILES = ("surfaces/hooks.py", "surfaces/faststep.py", "surfaces/callers.py", "surfaces/clients/")
+LIGHT_FILES = (
+    *("surfaces/hooks.py", "surfaces/faststep.py", "surfaces/callers.py", "surfaces/clients/", "surfaces/moments/"),
+    "work/checkpoints.py",
+)
 HEAVY_FILES = ("db/postgres.py",)
 HEAVY = {
     "asyncio", "base64", "click", "collections.abc", "contextlib", "ctypes", "dataclasses", "datetime", "email", "enum",

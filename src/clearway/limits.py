@@ -77,9 +77,11 @@ ROOM_ITEMS_MAX = 50
 # --- the hook ---------------------------------------------------------------------------------------------------
 PAYLOAD_BYTES_MAX = 64 * 1_048_576
 HOOK_LOCK_WAIT_MS = 500  # how long a hook waits for a busy writer before it follows the fail mode
+HOOK_WAIT_MS = 4_000  # then a hook answers by the fail mode; clients are told to give up after 5 s
 OPEN_CALL_HOLDS_MS = 2 * 3_600_000  # so long a call that has not come back keeps its session's leases from lapsing
 OPEN_CALLS_READ_MAX = 256
 JOINS_KEPT_MS = 10 * 60_000  # an announced call of our own tools that never came
+GIT_WAIT_MS = 400  # how long a hook waits for what git says of a worktree; Claude Code gives a session's end 1.5 s
 TRAIL_BYTES_MAX = 65_536  # of one session; the older half goes then
 TRAIL_COMMAND_CHARS_MAX = 240
 NOTICES_SHOWN = 5

@@ -27,20 +27,37 @@ def look(tx: Tx, places: list[Place]) -> list[Place]:
     return [place for place in places if not leases.covering(tx, place, "edit")]
 
 
-def claim(tx: Tx, places: list[Place]) -> list[int]:
-    """Lease the free ones for the calling session, all or nothing; their fences, should another room refuse."""
+def claim(tx: Tx, places: list[Place], call: str = "") -> list[int]:
+    """Lease the free ones for the calling session, all or nothing; their fences, should another room refuse.
+
+    call: the call with whose end they go, if that is not the end of the turn.
+    """
     if policy.is_paused(tx):
         return []
     lease_ms = policy.seconds(tx, "lease.path_seconds") * 1_000
-    granted = leases.take(tx, places, mode="edit", purpose=PURPOSE, lease_ms=lease_ms, auto=True)
+    granted = leases.take(tx, places, mode="edit", purpose=PURPOSE, lease_ms=lease_ms, auto=True, call=call)
     return [lease["fence"] for lease in granted]
 
 
-def run(tx: Tx, places: list[Place], call: str) -> list[int]:
-    """Hold what this call starts for as long as it runs; the fences. Refuses PATH_HELD while another edits it."""
+def look_run(tx: Tx, places: list[Place], needs: list[Place]) -> bool:
+    """A read: whether something would have to be held for a run. Refuses PATH_HELD."""
+    if policy.is_paused(tx):
+        return False
+    leases.check_free(tx, places, "run")
+    leases.check_free(tx, needs, "edit")
+    return bool(places or needs)
+
+
+def run(tx: Tx, places: list[Place], needs: list[Place], call: str) -> list[int]:
+    """Hold what this call starts, and the resources it needs, for as long as it runs; the fences. Refuses PATH_HELD
+    while another edits or has it."""
     if policy.is_paused(tx):
         return []
-    return [lease["fence"] for lease in leases.take_run(tx, places, call)]
+    lease_ms = policy.seconds(tx, "lease.path_seconds") * 1_000
+    purpose = leases.RUNNING
+    granted = leases.take_run(tx, places, call)
+    granted += leases.take(tx, needs, mode="edit", purpose=purpose, lease_ms=lease_ms, auto=True, call=call)
+    return [lease["fence"] for lease in granted]
 
 
 def notices(tx: Tx, places: list[Place]) -> list[str]:

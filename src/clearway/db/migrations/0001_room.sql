@@ -261,6 +261,7 @@ CREATE TABLE attempt_note (
   created_wall INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX attempt_note_issue ON attempt_note (issue, kind, id);
+CREATE INDEX attempt_note_attempt ON attempt_note (attempt, id);
 
 CREATE TABLE artifact (
   id TEXT PRIMARY KEY,
@@ -317,7 +318,7 @@ CREATE VIEW issue_name AS SELECT id, number, title FROM issue;
 CREATE VIEW latest_checkpoint AS
   SELECT n.attempt, n.content, n.automatic, n.created_wall FROM attempt_note n
   WHERE n.kind = 'checkpoint' AND n.id = (
-    SELECT max(m.id) FROM attempt_note m WHERE m.issue = n.issue AND m.kind = 'checkpoint' AND m.attempt = n.attempt
+    SELECT max(m.id) FROM attempt_note m WHERE m.attempt = n.attempt AND m.kind = 'checkpoint'
   );
 CREATE VIEW held_path AS
   SELECT l.id, l.checkout, l.path, l.shown, l.mode, l.session, l.agent, l.thread, l.attempt, l.purpose, l.auto, l.fence,

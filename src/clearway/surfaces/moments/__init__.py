@@ -1,0 +1,127 @@
+"""What a hook does at each moment of a session: before a call, after it, when a turn or a session begins or ends.
+
+Each module takes one `Visit` and gives a `Decision`. They translate between a client's moments and the nouns; what may
+be touched, what lapses and what is told is decided there.
+"""
+
+from __future__ import annotations
+
+import os
+
+from clearway import repository
+from clearway.opencalls import OpenCalls
+from clearway.trail import Trail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clearway.config import Caller
+    from clearway.db.tx import Tx
+    from clearway.guard.toolcall import ToolCall
+    from clearway.room import Room
+    from clearway.rooms import Rooms
+
+OWN_TOOLS = "mcp__clearway__"  # how clients name the tools of our own server
+
+
+class Decision:
+    """What is answered: a reason to deny, context to add, both empty for a silent allow; a warning for the person."""
+
+    __slots__ = ("context", "deny", "warning")
+
+    def __init__(self, deny: str = "", context: str = "", warning: str = "") -> None:
+        self.deny = deny
+        self.context = context
+        self.warning = warning
+
+    def add(self, text: str) -> None:
+        """More context, on lines of its own."""
+        self.context = "\n".join(filter(None, (self.context, text)))
+
+
+class Visit:
+    """One event of one client, and where its answer is found."""
+
+    __slots__ = ("_home", "_looked", "_unseen", "call", "caller", "calls", "decision", "rooms", "trail")
+
+    def __init__(self, call: ToolCall, rooms: Rooms, caller: Caller) -> None:
+        self.call = call
+        self.rooms = rooms
+        self.caller = caller
+        self.calls = OpenCalls(rooms.settings.home, rooms.clock)
+        self.trail = Trail(rooms.settings.home)
+        self.decision = Decision()
+        self._unseen: list[tuple[Room, list[int]]] = []
+        self._home: Room | None = None
+        self._looked = False
+
+    @property
+    def key(self) -> str:
+        """Whose calls and trail are kept: the session's, or a named holder's."""
+        return self.caller.key
+
+    @property
+    def home(self) -> Room | None:
+        """The room of the folder in which the client works, or None outside of any repository."""
+        if not self._looked:
+            found = self.folder()
+            self._home = None if found is None else self.rooms.of_repository(found)
+            self._looked = True
+        return self._home
+
+    def folder(self) -> repository.Repository | None:
+        """The repository in which the client works."""
+        if not os.path.isabs(self.caller.cwd):
+            return None
+        return repository.holding(os.path.realpath(self.caller.cwd))
+
+    def all_rooms(self) -> list[Room]:
+        """The room in which the client works, and all in which its session has acted."""
+        found = [self.home, *self.rooms.of_session(self.caller.key)]
+        return list({id(room): room for room in found if room is not None}.values())
+
+    def hear(self, room: Room, tx: Tx) -> None:
+        """Take along what the session has not been told yet in this room. Costs nothing when there is nothing."""
+        if not tx.opening.notices or any(known is room for known, _ in self._unseen):
+            return
+        from clearway.crew import notices
+
+        found = notices.unseen(tx)
+        if found is not None:
+            self.decision.add(found.text)
+            self._unseen.append((room, found.events))
+
+    def listen(self) -> None:
+        """Nothing is asked of the room in which the client works; it notes that the session lives."""
+        room = self.home
+        if room is not None:
+            room.run(lambda tx: self.hear(room, tx), caller=self.caller, writes=False)
+
+    def was_read(self) -> None:
+        """The answer has been written: what it told is not told again."""
+        from clearway.crew import notices
+
+        for room, events in self._unseen:
+            room.run(lambda tx, events=events: notices.seen(tx, events), caller=self.caller, durable=False)
+        self._unseen.clear()
+
+    def mark_calls(self) -> None:
+        """Rooms on a server are told what the files of this machine say about open calls."""
+        from clearway.crew import agents
+
+        for room in self.all_rooms():
+            if room.beats is None:
+                room.run(agents.mark_call, caller=self.caller, durable=False)
+
+    def end_runs(self, calls: list[tuple[str, list[str]]]) -> None:
+        """These calls are over: what they held for their run is free. calls: names, and the rooms in which they held
+        something."""
+        from clearway.crew import leases
+
+        for room in self.all_rooms() if any(held for _, held in calls) else []:
+            names = [name for name, held in calls if room.project in held]
+            if names:
+                room.run(
+                    lambda tx, names=names: [leases.release_run(tx, name) for name in names],
+                    caller=self.caller,
+                    durable=False,
+                )

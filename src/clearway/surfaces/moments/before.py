@@ -1,0 +1,232 @@
+"""Before a call: refuse what another holds, claim what is free, hold what is started, and be silent about the rest.
+
+A call that may last is marked as open, so that its session's leases do not lapse meanwhile; a refused one is not. Over
+several rooms it is all or nothing: a refusal in a later one gives back what the call took in the earlier ones.
+"""
+
+from __future__ import annotations
+
+import os
+
+from clearway import repository
+from clearway.errors import Refusal
+from clearway.limits import PATHS_PER_CALL_MAX
+from clearway.surfaces.moments import OWN_TOOLS, Decision
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clearway.db.tx import Tx
+    from clearway.guard.shell import ShellWrites
+    from clearway.guard.toolcall import Target, ToolCall
+    from clearway.opencalls import OpenCall
+    from clearway.repository import Place
+    from clearway.room import Room
+    from clearway.surfaces.moments import Visit
+
+_REFUSES = frozenset({"PATH_HELD", "PATH_INVALID", "PATH_OTHER_CHECKOUT"})
+_TOLD_AGAIN = frozenset({"PATH_HELD", "PATH_OTHER_CHECKOUT"})
+_LASTING = frozenset({"agent", "mcp"})
+
+
+class Wanted:
+    """What a call wants of one room: places to edit, scripts to run, and named resources while it runs."""
+
+    __slots__ = ("edits", "needs", "room", "runs")
+
+    def __init__(self, room: Room) -> None:
+        self.room = room
+        self.edits: list[Place] = []
+        self.runs: list[Place] = []
+        self.needs: list[Place] = []
+
+    @property
+    def starts(self) -> bool:
+        return bool(self.runs or self.needs)
+
+
+def before(visit: Visit) -> Decision:
+    call = visit.call
+    declared = _declared(visit)
+    found = None
+    if call.kind == "shell":
+        found = shell_writes(call, declared=bool(declared))
+    targets = _targets(call, found)
+    if len(targets) > PATHS_PER_CALL_MAX:
+        return Decision(deny=sentence(Refusal("LIMIT_EXCEEDED", f"One call may touch {PATHS_PER_CALL_MAX} paths.")))
+    if call.tool.startswith(OWN_TOOLS) and call.call and visit.caller.session:
+        visit.calls.announce(call.call, visit.caller.session, visit.caller.thread, visit.caller.cwd)
+    opened: OpenCall | None = None
+    try:
+        wanted = _by_room(visit, targets, found, declared)
+        if any(each.starts for each in wanted) or _may_last(call, found):
+            opened = visit.calls.begin(visit.key, visit.caller.thread, call.call or "", given(call))
+        _ask_each(visit, wanted, opened)
+    except Refusal as refusal:
+        if opened is not None:
+            visit.calls.end(visit.key, visit.caller.thread, call.call or "", given(call))
+        if refusal.code in _REFUSES:
+            visit.decision.deny = sentence(refusal)
+            return visit.decision
+        raise
+    if opened is not None:
+        visit.mark_calls()
+    if not any(each.room is visit.home for each in wanted):
+        visit.listen()
+    return visit.decision
+
+
+def given(call: ToolCall) -> str:
+    """What is called, to know its end by if the client gives calls no id."""
+    from clearway import wire
+
+    return f"{call.tool} {call.command or wire.dumps(_input(call))}"
+
+
+def sentence(refusal: Refusal) -> str:
+    return f"{refusal.code}: {refusal.message}"
+
+
+def _input(call: ToolCall) -> object:
+    names = ("tool_input", "toolInput", "input", "toolArgs", "args")
+    return next((call.raw[name] for name in names if call.raw.get(name) is not None), None)
+
+
+def shell_writes(call: ToolCall, *, declared: bool) -> ShellWrites:
+    from clearway.guard import shell
+
+    return shell.writes(call.command, call.cwd or "", os.path.expanduser("~"), declared=declared)
+
+
+def _declared(visit: Visit) -> list[tuple[list[str], list[str]]]:
+    """The commands that the room names, which are run like scripts; none for a call that is over in a moment."""
+    from clearway import policy
+    from clearway.guard import glance
+
+    if visit.call.kind != "shell" or visit.home is None or glance.is_short(visit.call.command):
+        return []
+    return visit.home.run(policy.declared, caller=visit.caller, writes=False)
+
+
+def _targets(call: ToolCall, found: ShellWrites | None) -> list[Target]:
+    if call.kind == "edit":
+        return call.targets
+    return [] if found is None else [*call.targets, *found.targets, *found.patch_targets]
+
+
+def _may_last(call: ToolCall, found: ShellWrites | None) -> bool:
+    """Whether the call may take long, and its end will be told."""
+    if found is None:
+        return call.kind in _LASTING and not call.tool.startswith(OWN_TOOLS)
+    from clearway.guard import glance
+
+    if call.client == "codex" and found.patch_targets:  # applied by the client itself, which tells no end of it
+        return False
+    return not glance.is_short(call.command)
+
+
+def _by_room(
+    visit: Visit, targets: list[Target], found: ShellWrites | None, declared: list[tuple[list[str], list[str]]]
+) -> list[Wanted]:
+    """What is wanted of which room, in order of the rooms' ids."""
+    wanted: dict[str, Wanted] = {}
+    for place in _located(visit, targets):
+        _of(visit, place, wanted).edits.append(place)
+    for place in _located(visit, [] if found is None else found.runs):
+        if place.repository is not None and os.path.isfile(place.absolute):
+            _of(visit, place, wanted).runs.append(place)
+    for raw in _needed([] if found is None else found.commands, declared):
+        _add_needed(visit, raw, wanted)
+    return [wanted[name] for name in sorted(wanted)]
+
+
+def _of(visit: Visit, place: Place, wanted: dict[str, Wanted]) -> Wanted:
+    room = visit.rooms.of_repository(place.repository)
+    return wanted.setdefault(room.engine.path, Wanted(room))
+
+
+def _needed(commands: list[str], declared: list[tuple[list[str], list[str]]]) -> list[str]:
+    """The resources that the declared ones among these commands need, as the room's setting spells them."""
+    asked = [command.split() for command in commands]
+    return [raw for words, needs in declared if any(each[: len(words)] == words for each in asked) for raw in needs]
+
+
+def _add_needed(visit: Visit, raw: str, wanted: dict[str, Wanted]) -> None:
+    """`@port:3000` is a resource of the room in which the client works; `@deploy/make.sh` is a script of its tree."""
+    from clearway import paths
+
+    here, home = visit.folder(), visit.home
+    resource = None if "/" in raw else paths.resource(raw)
+    if here is None or home is None:
+        return
+    if resource is not None:
+        wanted.setdefault(home.engine.path, Wanted(home)).needs.append(repository.named(*resource))
+    elif os.path.isfile(os.path.join(here.root, raw[1:])):
+        place = visit.rooms.locate(raw[1:], here.root)
+        _of(visit, place, wanted).runs.append(place)
+
+
+def _located(visit: Visit, targets: list[Target]) -> list[Place]:
+    """Each place once. A path that a command computes and we cannot follow is not refused: it is unknown."""
+    places: dict[str, Place] = {}
+    for target in targets:
+        try:
+            place = visit.rooms.locate(target.path, visit.caller.cwd)
+        except Refusal:
+            if visit.call.kind == "shell":
+                continue
+            raise
+        places.setdefault(place.absolute, place)
+    return list(places.values())
+
+
+def _ask_each(visit: Visit, wanted: list[Wanted], opened: OpenCall | None) -> None:
+    taken: list[tuple[Room, list[int]]] = []
+    try:
+        for each in wanted:
+            fences = _ask(visit, each, opened)
+            taken.append((each.room, fences))
+    except Refusal:
+        visit.rooms.give_back(taken, visit.caller)
+        raise
+    if opened is not None and (_goes_on(visit.call) or any(each.starts for each in wanted)):
+        opened.rooms = [each.room.project for each in wanted]
+        visit.calls.note(visit.key, opened)
+
+
+def _ask(visit: Visit, wanted: Wanted, opened: OpenCall | None) -> list[int]:
+    """Look first, without a lock: a held file stays held though the disk is full or a writer is busy. The fences of
+    what was taken."""
+    from clearway.guard import verdict
+
+    room, call = wanted.room, "" if opened is None else opened.name
+
+    def look(tx: Tx) -> tuple[bool, str]:
+        visit.hear(room, tx)
+        waived = verdict.waived(tx, wanted.edits)
+        free = verdict.look(tx, wanted.edits)
+        return verdict.look_run(tx, wanted.runs, wanted.needs) or bool(free), waived
+
+    def claim(tx: Tx) -> list[int]:
+        fences = verdict.claim(tx, wanted.edits, call if _goes_on(visit.call) else "")
+        if fences:
+            visit.decision.add("\n".join(verdict.notices(tx, wanted.edits)))
+        return fences + (verdict.run(tx, wanted.runs, wanted.needs, call) if wanted.starts else [])
+
+    try:
+        free, waived = room.run(look, caller=visit.caller, writes=False)
+    except Refusal as refusal:
+        if refusal.code not in _TOLD_AGAIN:
+            raise
+        try:  # asked again as a write, the refusal is told to the log, and a lease that lapsed meanwhile is seen
+            return room.run(claim, caller=visit.caller, durable=False)
+        except Refusal as again:
+            raise (again if again.code in _TOLD_AGAIN else refusal) from None
+    if waived:
+        visit.decision.warning += f"{waived}\n"
+    return room.run(claim, caller=visit.caller, durable=False) if free else []
+
+
+def _goes_on(call: ToolCall) -> bool:
+    """Whether the client says that the call is to run in the background."""
+    asked = _input(call)
+    return isinstance(asked, dict) and asked.get("run_in_background") is True  # pyright: ignore[reportUnknownMemberType]

@@ -1,0 +1,144 @@
+"""When a turn, a subagent or a session begins or ends: leases come and go, and the session is told what is new.
+
+A session that ends to go on under another id gives nothing back. A prompt after a turn of which nobody told the end is
+that end first.
+"""
+
+from __future__ import annotations
+
+from clearway.surfaces.moments import Decision
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clearway.db.tx import Tx
+    from clearway.opencalls import OpenCall
+    from clearway.room import Room
+    from clearway.surfaces.moments import Visit
+
+GOES_ON = frozenset({"clear", "resume"})  # a session that ends so goes on under another id
+
+
+def start(visit: Visit) -> Decision:
+    """A session starts, or goes on after its context was cleared or compacted."""
+    from clearway.crew import agents, briefing
+
+    source = visit.call.source
+    over = visit.calls.close(visit.key, "") if source == "compact" else visit.calls.forget(visit.key)
+    _free_runs(visit, over)
+    visit.calls.sweep()
+    room = visit.home
+    if room is None:
+        return visit.decision
+    earlier = room.run(lambda tx: agents.begin_session(tx, source), caller=visit.caller, durable=False)
+    if earlier is not None:
+        _take_over(visit, earlier, room)
+
+    def tell(tx: Tx) -> str:
+        visit.hear(room, tx)
+        return briefing.brief(tx)
+
+    visit.decision.add(room.run(tell, caller=visit.caller, writes=False))
+    return visit.decision
+
+
+def prompt(visit: Visit) -> Decision:
+    """A person, or a message, starts a turn. Told is what is new; usually that is nothing."""
+    from clearway.crew import agents, briefing, leases
+
+    room = visit.home
+    if room is None:
+        return visit.decision
+    running = visit.calls.close(visit.key, "", visit.call.running)
+    background = visit.calls.background(visit.key)
+
+    def begin(tx: Tx) -> str:
+        if agents.is_in_turn(tx):
+            leases.end_turn(tx, "", background)
+        agents.turn(tx, begins=True)
+        visit.hear(room, tx)
+        return briefing.news(tx)
+
+    _free_runs(visit, running)
+    visit.decision.add(room.run(begin, caller=visit.caller, durable=False))
+    return visit.decision
+
+
+def child_start(visit: Visit) -> Decision:
+    """A subagent begins: it is told whose leases it works under."""
+    from clearway.crew import briefing
+
+    _free_runs(visit, visit.calls.close(visit.key, visit.caller.thread))
+    room = visit.home
+    if room is None:
+        return visit.decision
+
+    def tell(tx: Tx) -> str:
+        visit.hear(room, tx)
+        return briefing.brief(tx)
+
+    visit.decision.add(room.run(tell, caller=visit.caller, writes=False))
+    return visit.decision
+
+
+def compact(visit: Visit) -> Decision:
+    """The client is about to forget the better part of its context: where the work stands is kept."""
+    from clearway.surfaces.moments import gathering
+
+    gathering.keep(visit, "before the context was compacted")
+    visit.listen()
+    return Decision()
+
+
+def stop(visit: Visit) -> Decision:
+    """A turn ends, of the session or of a subagent. What still runs in the background keeps what it holds."""
+    from clearway.crew import agents, leases
+
+    thread = visit.caller.thread
+    _free_runs(visit, visit.calls.close(visit.key, thread, visit.call.running))
+    background = visit.calls.background(visit.key)
+
+    def end(tx: Tx) -> None:
+        leases.end_turn(tx, thread, background)
+        if not thread:
+            agents.turn(tx, begins=False)
+
+    for room in visit.all_rooms():
+        room.run(end, caller=visit.caller, durable=False)
+    visit.mark_calls()
+    return Decision()
+
+
+def end(visit: Visit) -> Decision:
+    """A session ends. Its paths go at once, unless it says that it goes on under another id."""
+    from clearway.crew import agents
+    from clearway.surfaces.moments import gathering
+
+    source = visit.call.source
+    gathering.keep(visit, "at the end of the session")
+    goes_on = source in GOES_ON
+    for room in visit.all_rooms():
+        if goes_on:
+            room.run(agents.move, caller=visit.caller, durable=False)
+        else:
+            room.run(lambda tx: agents.leave(tx, source or "ended"), caller=visit.caller, durable=False)
+    if goes_on:
+        visit.calls.close(visit.key, None)
+    else:
+        visit.calls.forget(visit.key)
+        visit.trail.forget(visit.key)
+    return Decision()
+
+
+def _take_over(visit: Visit, earlier: str, begun: Room) -> None:
+    """The work of another session goes on here: in its other rooms, too."""
+    from clearway.crew import agents
+
+    visit.trail.hand_over(earlier, visit.key)
+    visit.calls.forget(earlier)
+    for room in visit.rooms.of_session(earlier):
+        if room is not begun:
+            room.run(lambda tx: agents.go_on_elsewhere(tx, earlier), caller=visit.caller, durable=False)
+
+
+def _free_runs(visit: Visit, over: list[OpenCall]) -> None:
+    visit.end_runs([(call.name, call.rooms) for call in over])
