@@ -39,7 +39,7 @@ def edit_is_refused(world: World, agent: Agent, path: str) -> str:
 
 def run(world: World, agent: Agent, path: str, call: str) -> None:
     here = [place(world, path)]
-    agent.room.run(lambda tx: verdict.run(tx, here, call), caller=agent.caller)
+    agent.room.run(lambda tx: leases.take_run(tx, here, call), caller=agent.caller)
 
 
 def ends(agent: Agent, call: str) -> list[str]:
@@ -108,6 +108,41 @@ def test_a_run_does_not_serve_an_edit(world: World) -> None:
     edit(world, alpha, "run.py")
     ends(alpha, "call-1")
     edit_is_refused(world, beta, "run.py")
+
+
+def test_a_run_has_the_resources_it_needs_for_itself(world: World) -> None:
+    alpha, beta = world.agent("alpha"), world.agent("beta")
+    needs = [repository.named("@gpu", 1), repository.named("@build", 2)]
+
+    def take(agent: Agent, call: str) -> None:
+        agent.room.run(
+            lambda tx: leases.take(tx, needs, mode="edit", purpose="running", lease_ms=60_000, auto=True, call=call),
+            caller=agent.caller,
+        )
+
+    take(alpha, "call-1")
+    take(alpha, "call-2")
+    assert beta.refused("claim_paths", paths=["@gpu"]).code == "PATH_HELD"
+    with pytest.raises(Refusal, match="@gpu is held by alpha"):
+        take(beta, "call-3")
+    alpha.ask("claim_paths", paths=["@build:2"])  # one seat, however often it sits down
+    beta.ask("claim_paths", paths=["@build:2"])
+    assert sorted(ends(alpha, "call-1")) == ["@build", "@gpu"]
+    assert beta.refused("claim_paths", paths=["@gpu"]).code == "PATH_HELD"  # the second call still runs
+    ends(alpha, "call-2")
+    beta.ask("claim_paths", paths=["@gpu"])
+
+
+def test_an_edit_does_not_rest_on_what_ends_with_another_call(world: World) -> None:
+    alpha, beta = world.agent("alpha"), world.agent("beta")
+    here = [place(world, "src/a.py")]
+    alpha.room.run(
+        lambda tx: leases.take(tx, here, mode="edit", purpose="", lease_ms=60_000, auto=True, call="call-1"),
+        caller=alpha.caller,
+    )
+    edit(world, alpha, "src/a.py")
+    ends(alpha, "call-1")
+    edit_is_refused(world, beta, "src/a.py")
 
 
 # --- explicit and automatic -------------------------------------------------------------------------------------------

@@ -115,7 +115,7 @@ def take(
     check_free(tx, places, mode)
     wanted = places
     if auto:  # nobody comes to hold the whole disk by touching something
-        wanted = [place for place in places if not place.wide and not covering(tx, place, mode)]
+        wanted = [place for place in places if not place.wide and not covering(tx, place, mode, lasting=True)]
     return _grant_all(tx, wanted, mode=mode, purpose=purpose, lease_ms=lease_ms, auto=auto, call=call)
 
 
@@ -163,18 +163,24 @@ def conflicting(tx: Tx, place: Place, mode: str) -> list[Row]:
         limit=_CONFLICTS_READ,
         **who,
     )
-    if place.checkout == paths.RESOURCES and len(found) < min([place.seats, *(lease.seats for lease in found)]):
-        return []  # there is a seat left, by everybody's count
+    if place.checkout == paths.RESOURCES:
+        seated = {(lease.session, lease.thread if lease.apart else "") for lease in found}
+        if len(seated) < min([place.seats, *(lease.seats for lease in found)]):
+            return []  # there is a seat left, by everybody's count
     return found or ([] if place.file is None else _other_names(tx, place.file, mode))
 
 
-def covering(tx: Tx, place: Place, mode: str = "run") -> list[Row]:
-    """Live leases under which the caller may already act here: its own, and what its name holds without a session."""
+def covering(tx: Tx, place: Place, mode: str = "run", *, lasting: bool = False) -> list[Row]:
+    """Live leases under which the caller may already act here: its own, and what its name holds without a session.
+
+    lasting: only those that do not end with some other call.
+    """
     return tx.all(
         SQL.covering,
         checkout=place.checkout,
         above=wire.dumps(paths.above(place.key)),
         mode=mode,
+        lasting=int(lasting),
         gone=lapse.gone(tx)[0],
         **_me(tx),
     )

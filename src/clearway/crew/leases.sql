@@ -1,7 +1,7 @@
 -- Whose a lease is: another session's, or with `apart` another thread's of the same session; the main thread's is open
 -- to all threads. Above and below are asked for apart, so that each goes by the index; with OR neither does.
 -- name: conflicting
-SELECT l.id, l.shown, l.agent, l.session, l.purpose, l.mode, l.expires_at, l.seats FROM (
+SELECT l.id, l.shown, l.agent, l.session, l.thread, l.apart, l.purpose, l.mode, l.expires_at, l.seats FROM (
   SELECT * FROM path_lease
   WHERE checkout = :checkout AND path IN (SELECT value FROM json_each(CAST(:above AS TEXT)))
   UNION ALL
@@ -32,6 +32,7 @@ WHERE l.checkout = :checkout
   AND ((l.session = :session AND (:apart = 0 OR l.apart = 0 OR l.thread = '' OR l.thread = :thread))
     OR (l.agent = :agent AND l.named = 1))
   AND (l.mode = 'edit' OR l.mode = :mode)
+  AND (:lasting = 0 OR l.call = '')
   AND instr(:gone, l.id) = 0
 ORDER BY l.path LIMIT 1
 

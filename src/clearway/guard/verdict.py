@@ -24,7 +24,7 @@ def look(tx: Tx, places: list[Place]) -> list[Place]:
     if policy.is_paused(tx):
         return []
     leases.check_free(tx, places, "edit")
-    return [place for place in places if not leases.covering(tx, place, "edit")]
+    return [place for place in places if not leases.covering(tx, place, "edit", lasting=True)]
 
 
 def claim(tx: Tx, places: list[Place], call: str = "") -> list[int]:

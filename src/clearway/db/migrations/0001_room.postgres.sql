@@ -12,7 +12,8 @@ BEGIN
   FOR depth IN 1 .. array_length(parts, 1) - 1 LOOP
     above := above || array_to_string(parts[1:depth], '/');
   END LOOP;
-  SELECT count(*), least(NEW.seats, min(l.seats)) INTO others, fewest
+  SELECT count(DISTINCT l.session || CASE l.apart WHEN 1 THEN ' ' || l.thread ELSE '' END), least(NEW.seats, min(l.seats))
+  INTO others, fewest
   FROM (
     SELECT * FROM path_lease WHERE checkout = NEW.checkout AND path = ANY (above)
     UNION ALL

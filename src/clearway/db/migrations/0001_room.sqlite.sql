@@ -33,7 +33,9 @@ END;
 -- Of a counted resource there are as many seats as the most modest of its holders says.
 CREATE TRIGGER path_lease_seats BEFORE INSERT ON path_lease
 WHEN NEW.checkout = '@' AND (
-  SELECT count(*) >= min(NEW.seats, coalesce(min(l.seats), NEW.seats)) FROM path_lease l
+  SELECT count(DISTINCT l.session || CASE l.apart WHEN 1 THEN ' ' || l.thread ELSE '' END)
+    >= min(NEW.seats, coalesce(min(l.seats), NEW.seats))
+  FROM path_lease l
   WHERE l.checkout = NEW.checkout AND l.path = NEW.path
     AND ((l.session <> NEW.session AND NOT (l.agent = NEW.agent AND (l.named = 1 OR NEW.named = 1)))
       OR (l.session = NEW.session AND l.apart = 1 AND NEW.apart = 1 AND l.thread <> '' AND l.thread <> NEW.thread))
