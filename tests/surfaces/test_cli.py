@@ -322,6 +322,31 @@ def test_the_token_is_derived_again_for_the_session_that_holds(terminal: Termina
     assert terminal("attempt", "renew", "nonsense").code == "ATTEMPT_NOT_FOUND"
 
 
+def test_the_attempt_is_the_one_that_the_session_works_on(terminal: Terminal) -> None:
+    claim(terminal, "anna")
+    note = ["attempt", "note", "--kind", "finding", "--content", "So."]
+    assert terminal("--as", "anna", *note).status == 0
+    assert "take an issue" in terminal("--as", "ben", *note).err
+    assert terminal("--as", "anna", "attempt", "note", "--kind", "dream", "--content", "So.").code == "INVALID_ARGUMENT"
+    finish = ["attempt", "finish", "--outcome", "completed", "--target", "done", "--summary", "Done."]
+    assert terminal("--as", "ben", *finish).code == "INVALID_ARGUMENT"
+    assert terminal("--as", "anna", *finish).out == "Attempt completed; the issue is done.\n"
+    assert terminal("--as", "anna", *finish).code == "INVALID_ARGUMENT"
+
+
+def test_a_refusal_speaks_of_the_words_that_were_typed(terminal: Terminal) -> None:
+    assert terminal("off", "5x").err.startswith("INVALID_ARGUMENT: off: duration must be")
+    assert "pause_guard: duration" in terminal("--json", "off", "5x").err
+
+
+def test_a_misspelt_word_is_answered_with_the_right_one(terminal: Terminal) -> None:
+    assert "(did you mean issue?)" in terminal("isue", "list").err
+    assert "(did you mean issue list or" in terminal("list").err
+    assert "(did you mean show?)" in terminal("issue", "shwo", "1").err
+    assert "one of list, show, create" in terminal("issue").err
+    assert "did you mean" not in terminal("xyzzy").err
+
+
 @pytest.mark.parametrize("way", ["--token", "--lease-token", "environment"])
 def test_whoever_has_the_token_may_act(terminal: Terminal, way: str) -> None:
     claimed = claim(terminal, "anna")
@@ -513,8 +538,8 @@ def test_a_bare_command_says_where_things_stand_and_what_comes_next(terminal: Te
     assert terminal("--json").json["next"] == [create, "clearway room"]
     terminal("issue", "create", "Work", "--status", "ready")
     assert terminal("--json").json["next"] == ["clearway next", "clearway issue list"]
-    attempt = terminal("--json", "--as", "anna", "next").json["attempt_id"]
-    assert f"clearway attempt finish {attempt}" in terminal("--as", "anna").out
+    terminal("--as", "anna", "next")
+    assert "  clearway attempt finish --outcome completed" in terminal("--as", "anna").out
     assert terminal("--json").json["claimable"] == 0
 
 

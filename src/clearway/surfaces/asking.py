@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from clearway import config, repository, wire
+from clearway.clock import ID_CHARS
 from clearway.config import Caller, Settings
 from clearway.errors import Refusal
 from clearway.op import Operation
@@ -18,6 +19,10 @@ from clearway.untrusted import folded
 if TYPE_CHECKING:
     from clearway.surfaces.render import Paper
     from clearway.surfaces.spelling import Command
+
+
+# What stands for an argument that is found later, while the others are looked at.
+_LIKELY: dict[str, Any] = {"attempt_id": "0" * ID_CHARS, "lease_token": "derived", "expected_version": 1}
 
 
 class Run:
@@ -94,21 +99,41 @@ class Run:
         from clearway.surfaces import spelling
 
         asked = spelling.gathered(command, given, self.folder)
-        derived: dict[str, Any] = {}
-        if command.takes_token and "lease_token" not in asked:
-            derived["lease_token"] = "derived"
+        absent = [name for name in command.derived if name not in asked]
+        try:
+            if absent:
+                # Everything else is looked at first: an attempt is sought only under a name that can be one.
+                self._check(command.operation, asked | {name: _LIKELY[name] for name in absent})
+                asked |= self._derived(command, asked, absent)
+            return self.ask(command.operation, **asked)
+        except Refusal as refusal:
+            if not self.as_json:  # a person typed other words
+                refusal.message = refusal.message.replace(f"{command.operation.name}: ", f"{command.words}: ", 1)
+            raise
+
+    def _derived(self, command: Command, asked: dict[str, Any], absent: list[str]) -> dict[str, Any]:
+        """What was not typed and can be found."""
+        found: dict[str, Any] = {}
+        if "attempt_id" in absent:
+            found["attempt_id"] = self._own_attempt()
+        if "lease_token" in absent:
+            found["lease_token"] = self.own_token(asked.get("attempt_id") or found["attempt_id"])
         reader = command.reads_version
-        if reader is not None and "expected_version" not in asked:
-            derived["expected_version"] = 1
-        if derived:
-            # Everything else is looked at first: an attempt is sought only under a name that can be one.
-            self._check(command.operation, asked | derived)
-        if "lease_token" in derived:
-            asked["lease_token"] = self.own_token(asked["attempt_id"])
-        if reader is not None and "expected_version" in derived:
+        if "expected_version" in absent and reader is not None:
             subject = next(slot.name for slot in command.slots if slot.placed)
-            asked["expected_version"] = self.ask(reader, **{subject: asked[subject]})["version"]
-        return self.ask(command.operation, **asked)
+            found["expected_version"] = self.ask(reader, **{subject: asked[subject]})["version"]
+        return found
+
+    def _own_attempt(self) -> str:
+        from clearway.work import attempts
+
+        room = self.rooms.of_folder(self.folder)
+        current = room.run(attempts.current, caller=self.caller, writes=False)
+        if current is None:
+            raise Refusal(
+                "INVALID_ARGUMENT", "You work on nothing now; name the attempt, or take an issue with clearway next."
+            )
+        return current.id
 
     def answer(self, operation: Operation, result: dict[str, Any], words: str = "") -> None:
         """Show what the room said. words: those it was asked with, where they say more than the operation."""

@@ -107,12 +107,25 @@ def _refused(refusal: Refusal, words: Sequence[str]) -> int:
         line = wire.dumps(refusal.as_dict())
     else:
         also = "".join(f" Also: {detail['field']} {detail['message']}." for detail in refusal.details[1:])
-        line = f"{refusal.code}: {folded(refusal.message + also, _SENTENCE_CHARS_MAX)}"
+        line = _on_paper(f"{refusal.code}: {folded(refusal.message + also, _SENTENCE_CHARS_MAX)}")
     try:
         print(line, file=sys.stderr, flush=True)
     except (OSError, ValueError):
         _hush(sys.stderr)  # nobody listens; the exit status still speaks
     return refusal.exit_status
+
+
+def _on_paper(line: str) -> str:
+    """One line; on a terminal it goes on below, between words."""
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns if sys.stderr.isatty() else None
+    except (OSError, ValueError, AttributeError):
+        columns = None
+    if not columns:
+        return line
+    from clearway.surfaces import tables
+
+    return tables.flowed(line, columns, 2)
 
 
 def _what_was_misspelt(error: click.UsageError) -> str:

@@ -24,7 +24,6 @@ from clearway.untrusted import folded
 OPTIONS = (click.Option(["--edit", "edit"], is_flag=True, default=False, help="Write the texts in your editor."),)
 _END = "Everything above is kept, this line and what follows is not. Leave it all empty to give up."
 _MARK = "===="
-_FOUND_BY_ITSELF = ("lease_token", "expected_version")
 
 
 def can_be_written(command: Command) -> bool:
@@ -40,7 +39,7 @@ def is_wanted(command: Command, given: dict[str, Any]) -> bool:
     missing = [slot for slot in command.slots if slot.required and given.get(slot.name) is None]
     texts = [slot for slot in missing if is_long(slot.kind)]
     if texts and sys.stdin.isatty() and sys.stdout.isatty():
-        if all(slot in texts or slot.name in _FOUND_BY_ITSELF for slot in missing):
+        if texts == missing:
             return True
     for slot in missing:
         if slot.placed:

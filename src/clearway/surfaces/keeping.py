@@ -33,7 +33,7 @@ def init(database: str, name: str) -> None:
         f"{made.root} has its room now, and {files} to find it by: commit {'them' if made.team else 'that file'}.\n"
         + (f"It had {made.issues} issues already, and has them still.\n" if made.issues else "")
         + (f"The empty room that was here is now {made.aside}.\n" if made.aside else "")
-        + "  clearway connect                            show what connecting your agents would change\n"
+        + "  clearway connect                            connect your agents (shows first)\n"
         "  clearway issue create TITLE --status ready  give them something to do"
     )
 

@@ -88,10 +88,9 @@ def _mine(tx: Tx) -> dict[str, Any] | None:
 
 def _next_commands(place: Repository, state: dict[str, Any]) -> list[str]:
     if "mine" in state:
-        attempt = state["mine"]["attempt_id"]
         return [
-            f"clearway attempt note {attempt} --kind checkpoint --content TEXT",
-            f"clearway attempt finish {attempt} --outcome completed --target done --summary TEXT",
+            "clearway attempt note --kind checkpoint --content TEXT",
+            "clearway attempt finish --outcome completed --target done --summary TEXT",
         ]
     if "claimable" not in state or config.read_pointer(place.root) is None:
         return ["clearway init", "clearway connect"]

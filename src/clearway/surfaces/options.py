@@ -20,7 +20,7 @@ _HELP_CHARS = 60  # of a title beside a completed id
 
 def of_command(command: Command) -> list[click.Parameter]:
     """What the command takes."""
-    derived = ("lease_token", "expected_version") if command.reads_version else ("lease_token",)
+    derived = command.derived
     return [_argument(slot) if slot.placed else _option(slot, derived=slot.name in derived) for slot in command.slots]
 
 
@@ -98,8 +98,8 @@ def _about(slot: Slot, *, derived: bool) -> str:
     if slot.patch is not None and slot.name in slot.patch.nullable:
         parts.append("Empty clears it.")
     parts += ["(repeat for several)"] if isinstance(slot.kind, Many) else []
-    if slot.required:
-        parts.append("[default: found by itself]" if derived else "[required]")
+    if slot.required or derived:
+        parts.append("[required]" if slot.required else "[default: found by itself]")
     if slot.default not in (None, "", False, True) and not isinstance(slot.kind, Flag):
         parts.append(f"[default: {slot.default}]")
     return " ".join(parts)

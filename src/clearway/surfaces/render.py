@@ -147,7 +147,7 @@ def _claimed(result: Result, paper: Paper) -> str:
     if "context" in result:
         lines += ["", *_context_lines(result["context"], paper)]
     ending = "--outcome completed --target done --summary TEXT" if result["kind"] == "work" else "--outcome completed"
-    return "\n".join([*lines, "", "When done:", f"  clearway attempt finish {result['attempt_id']} {ending}"])
+    return "\n".join([*lines, "", "When done:", f"  clearway attempt finish {ending}"])
 
 
 def _warning(code: str) -> str:

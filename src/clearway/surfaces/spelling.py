@@ -86,7 +86,13 @@ class Command:
 
     @property
     def takes_token(self) -> bool:
-        return any(slot.name == "lease_token" for slot in self.slots)
+        return any(parameter.name == "lease_token" for parameter in arguments.parameters(self.operation))
+
+    @property
+    def derived(self) -> tuple[str, ...]:
+        """What a session need not type: its own attempt, the token of that, and the version there is."""
+        names = ("attempt_id", "lease_token") if self.takes_token else ()
+        return names + (("expected_version",) if self.reads_version is not None else ())
 
 
 class Slot:
@@ -94,12 +100,14 @@ class Slot:
 
     __slots__ = ("about", "default", "kind", "name", "options", "patch", "placed", "required")
 
-    def __init__(self, parameter: Parameter, *, placed: bool, options: list[str], patch: Patch | None = None) -> None:
+    def __init__(
+        self, parameter: Parameter, *, required: bool, placed: bool, options: list[str], patch: Patch | None = None
+    ) -> None:
         self.name = parameter.name
         self.kind = parameter.kind
         self.about = parameter.about
         self.default = parameter.default
-        self.required = parameter.required
+        self.required = required
         self.placed = placed
         self.options = options
         self.patch = patch
@@ -169,7 +177,10 @@ def _slots(command: Command) -> list[Slot]:
     placed += [each for each in listed if each.name in _PLACED_TOO.get(command.operation.name, ())]
     if command.operation.keyed:
         listed.append(arguments.KEY)
-    slots = [Slot(each, placed=True, options=[]) for each in placed]
+    derived = command.derived
+    slots = [
+        Slot(each, required=each.required and each.name not in derived, placed=True, options=[]) for each in placed
+    ]
     taken = {f"--{each.name.replace('_', '-')}" for each in listed}
     for parameter in listed:
         if parameter in placed:
@@ -177,12 +188,14 @@ def _slots(command: Command) -> list[Slot]:
         if isinstance(parameter.kind, Patch):
             for name, kind in parameter.kind.fields.items():
                 field = Parameter(name, kind, required=False, default=None, about="")
-                slots.append(Slot(field, placed=False, options=_options(field, taken), patch=parameter.kind))
+                options = _options(field, taken)
+                slots.append(Slot(field, required=False, placed=False, options=options, patch=parameter.kind))
         else:
-            slots.append(Slot(parameter, placed=False, options=_options(parameter, taken)))
+            required = parameter.required and parameter.name not in derived
+            slots.append(Slot(parameter, required=required, placed=False, options=_options(parameter, taken)))
     if any(parameter.name == "failure_reason_code" for parameter in listed):
         reason = Parameter(REASON, Text(64), required=False, default=None, about="why it failed or was interrupted.")
-        slots.append(Slot(reason, placed=False, options=["--reason"]))
+        slots.append(Slot(reason, required=False, placed=False, options=["--reason"]))
     return slots
 
 
