@@ -175,7 +175,7 @@ def test_a_tool_that_takes_paths_takes_the_folder_they_are_relative_to() -> None
 @pytest.mark.parametrize(
     ("profile", "there", "not_there"),
     [
-        ("core", {"claim_issue", "room"}, {"get_issue", "path_owner"}),
+        ("core", {"claim_issue", "update_issue", "get_changes", "room"}, {"get_issue", "path_owner"}),
         ("full", {"claim_issue", "room", "get_issue", "path_owner"}, set()),
         ("work", {"claim_issue", "get_issue"}, {"room"}),
         ("core, crew", {"claim_issue", "room", "path_owner"}, {"get_issue"}),

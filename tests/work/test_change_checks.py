@@ -225,3 +225,12 @@ def test_work_that_somebody_else_has_finished_can_be_completed_too(world: World)
     reply = finish(worker, claim, acknowledged_changes=to_acknowledge(refusal))
 
     assert (reply["issue_status"], reply["issue_version"]) == ("done", 2)
+
+
+def test_who_cancels_its_own_issue_does_not_complete_it_by_oversight(world: World) -> None:
+    """I44."""
+    worker = world.agent("claude-code")
+    claim = claimed(world, worker)
+    change(worker, status="cancelled")
+
+    assert refused(worker, claim).code == "ISSUE_CHANGED_DURING_ATTEMPT"
