@@ -131,7 +131,7 @@ def test_the_program_says_it_in_json_and_by_its_exit_status(healthy: Machine) ->
     assert (status, json.loads(out)["ok"]) == (1, False)
     status, out = run("doctor")
     assert status == 1
-    assert "problem modes" in out
+    assert "problem  modes" in out
     assert "-> chmod" in out
 
 
