@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 _SENTENCE_CHARS_MAX = 4_000
+_COLUMNS_MIN = 52  # click writes help for no fewer, unless it is told
 
 
 def main() -> NoReturn:
@@ -82,10 +83,14 @@ def _run(words: Sequence[str]) -> int:
 def _run_in_full(words: Sequence[str]) -> int:
     import click
 
+    from clearway.surfaces.asking import columns
     from clearway.surfaces.commands import program
 
     try:
-        status = program.main(args=list(words), prog_name="clearway", standalone_mode=False)
+        narrow = columns() if columns() < _COLUMNS_MIN else 0
+        status = program.main(
+            args=list(words), prog_name="clearway", standalone_mode=False, terminal_width=narrow or None
+        )
     except click.UsageError as error:
         raise Refusal("INVALID_ARGUMENT", _what_was_misspelt(error)) from error
     except click.Abort:

@@ -29,13 +29,12 @@ def init(database: str, name: str) -> None:
         say_json({"project_id": made.project, "root": made.root, "room": made.room})
         return
     files = " and ".join([config.POINTER, config.TEAM] if made.team else [config.POINTER])
-    say(
-        f"{made.root} has its room now, and {files} to find it by: commit {'them' if made.team else 'that file'}.\n"
-        + (f"It had {made.issues} issues already, and has them still.\n" if made.issues else "")
-        + (f"The empty room that was here is now {made.aside}.\n" if made.aside else "")
-        + "  clearway connect                            connect your agents (shows first)\n"
-        "  clearway issue create TITLE --status ready  give them something to do"
-    )
+    lines = [f"{made.root} has its room now, and {files} to find it by: commit {'them' if made.team else 'that file'}."]
+    lines += [f"It had {made.issues} issues already, and has them still."] if made.issues else []
+    lines += [f"The empty room that was here is now {made.aside}."] if made.aside else []
+    lines.append("  clearway connect                            connect your agents (shows first)")
+    lines.append("  clearway issue create TITLE --status ready  give them something to do")
+    say(run.paper.flowed("\n".join(lines)))
 
 
 @click.command()
