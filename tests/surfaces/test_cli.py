@@ -6,10 +6,15 @@ loaded - starts one.
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import pty
 import signal
+import struct
 import subprocess
 import sys
+import termios
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,7 +28,7 @@ from clearway import arguments
 from clearway.arguments import Patch
 from clearway.catalog import OPERATIONS
 from clearway.errors import Refusal
-from clearway.surfaces import cli, commands
+from clearway.surfaces import cli, commands, tables
 from clearway.surfaces.spelling import COMMANDS, Command
 
 
@@ -751,3 +756,46 @@ def test_a_refusal_cannot_forge_a_second_line(terminal: Terminal, monkeypatch: p
 
     monkeypatch.setattr("clearway.rooms.Rooms.ask", refuse)
     assert terminal("room").err == "PATH_HELD: one INTERNAL: two<U+001B>[2J\n"
+
+
+def on_a_terminal(terminal: Terminal, columns: int, *words: str, **environ: str) -> str:
+    """What a real program shows on a terminal of so many columns."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    command = [*PROGRAM, *words]
+    environ = terminal.environ | {"TERM": "xterm-256color"} | environ
+    subprocess.run(command, env=environ, cwd=terminal.folder, stdin=theirs, stdout=theirs, stderr=theirs, timeout=60)
+    os.close(theirs)
+    shown = b""
+    try:
+        while part := os.read(ours, 65_536):
+            shown += part
+    except OSError:
+        pass  # the other end is closed: all is read
+    finally:
+        os.close(ours)
+    return shown.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_what_is_shown_fits_the_terminal(terminal: Terminal, columns: int) -> None:
+    terminal("issue", "create", "修复登录页面的错误处理逻辑 and everything else " * 4, "--status", "ready")
+    terminal("--as", "anna", "claim", "held.txt", "deploy", "--purpose", "a long story about prices " * 6)
+    terminal("--as", "ben", "claim", "held.txt")
+    lines = (
+        "issue list", "room", "status", "config list", "changes", "--help", "label list",
+        "why held.txt", "issue claim 99", "uninstall",
+    )  # fmt: skip
+    for line in lines:
+        shown = click.unstyle(on_a_terminal(terminal, columns, *line.split()))
+        paths = [part for part in shown.split("\n") if str(terminal.folder.parent) not in part]
+        assert max(map(tables.cells, paths)) <= columns, line
+
+
+def test_colour_is_for_a_terminal_that_wants_it(terminal: Terminal) -> None:
+    terminal("issue", "create", "Work", "--status", "ready")
+    assert "\x1b[32mready" in on_a_terminal(terminal, 80, "issue", "list")
+    assert "\x1b" not in on_a_terminal(terminal, 80, "issue", "list", NO_COLOR="1")
+    assert "\x1b" not in on_a_terminal(terminal, 80, "issue", "list", TERM="dumb")
+    assert "\x1b" not in on_a_terminal(terminal, 80, "--json", "issue", "list")
+    assert b"\x1b" not in terminal.program("issue", "list", environ={"TERM": "xterm-256color"}).stdout

@@ -58,7 +58,7 @@ def flowed(text: str, columns: int | None, hang: int | None = None) -> str:
 
 def _flowed(line: str, columns: int, hang: int | None) -> list[str]:
     depth = len(line) - len(line.lstrip())
-    if cells(line) <= columns or line.lstrip().startswith("clearway ") or "\x1b" in line:
+    if cells(line) <= columns or line.startswith("  clearway ") or "\x1b" in line:
         return [line]
     margin = " " * min(depth if hang is None else hang, columns // 2)
     lines: list[str] = []
