@@ -13,6 +13,7 @@ from typing import Any
 
 import psycopg
 from psycopg import sql
+from psycopg.types.numeric import Int8Dumper
 
 from clearway.clock import Clock
 from clearway.db import Row, Statement, statements
@@ -23,6 +24,8 @@ from clearway.errors import Refusal
 SQL = statements(__file__)
 _READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _PATIENCE_MS = 1_000  # who waits less for a lock is a hook, and has no time for a server that does not answer
+_OPTIONAL = b")s IS NULL"
+_PREPARED_MAX = 500  # more than the house has statements
 _NOT_DURABLE = "SET LOCAL synchronous_commit = off"
 
 
@@ -34,13 +37,21 @@ class PostgresSession:
 
     def rows(self, statement: Statement, values: dict[str, Any]) -> list[Row]:
         with _translated():
-            cursor = self._connection.execute(statement.postgres, values)
+            cursor = self._execute(statement, values)
             names = [column.name for column in cursor.description or []]
             return [Row(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def change(self, statement: Statement, values: dict[str, Any]) -> int:
         with _translated():
-            return self._connection.execute(statement.postgres, values).rowcount
+            return self._execute(statement, values).rowcount
+
+    def _execute(self, statement: Statement, values: dict[str, Any]) -> psycopg.Cursor[tuple[Any, ...]]:
+        """Run a statement, planned once for the connection. An optional filter, `:x IS NULL OR y = :x`, has no type
+        that the server could plan it with: its values are written into the text."""
+        text = statement.postgres
+        if _OPTIONAL in text:
+            return psycopg.ClientCursor(self._connection).execute(text, values)
+        return self._connection.execute(text, values, prepare=True)
 
     def savepoint(self) -> None:
         with _translated():
@@ -189,15 +200,15 @@ class PostgresEngine:
     def _live(self) -> psycopg.Connection[tuple[Any, ...]]:
         if self._connection is None or self._connection.closed:
             with _translated():
-                # The client-side cursor: `:x IS NULL OR y = :x` has no type for a server-side parameter to take.
                 in_a_hurry = self._lock_wait_ms < _PATIENCE_MS
                 self._connection = psycopg.connect(
                     self._dsn,
                     autocommit=True,
-                    cursor_factory=psycopg.ClientCursor,
                     connect_timeout=2 if in_a_hurry else 10,
                     tcp_user_timeout=3_000 if in_a_hurry else 30_000,
                 )
+                self._connection.prepared_max = _PREPARED_MAX
+                self._connection.adapters.register_dumper(int, Int8Dumper)  # one plan, however large the number
                 self._connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))
         return self._connection
 
