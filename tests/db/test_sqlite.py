@@ -228,19 +228,21 @@ def test_on_a_full_disk_nothing_is_lost_and_what_is_held_is_still_known(small_di
     claim = room.ask(OPERATIONS["claim_issue"], {"next": True}, CALLER)
     fill(small_disk)
 
-    made = 0
-    with pytest.raises(Refusal, match="full") as caught:
-        while made < 200:
-            create(room, f"Issue {made} " + "x" * 200)
-            made += 1
+    made: list[str] = []
 
-    assert caught.value.code == "STORAGE_FAILURE"
+    def create_for_ever() -> None:
+        while True:
+            made.append(create(room, f"Issue {len(made)} " + "x" * 200)["display_id"])
+
+    refusal = refused(create_for_ever)
+
+    assert (refusal.code, "full" in refusal.message) == ("STORAGE_FAILURE", True)
     again = room.ask(OPERATIONS["get_issue"], {"issue_id": "ISSUE-1"}, CALLER)
     assert again["attempt"]["attempt_id"] == claim["attempt_id"]
     other = opened(small_disk, project)
     assert other.ask(OPERATIONS["get_issue"], {"issue_id": "ISSUE-1"}, CALLER)["effective_status"] == "in_progress"
     (small_disk / "ballast").unlink()
-    assert create(room, "Room again")["display_id"] == f"ISSUE-{made + 2}"
+    assert create(room, "Room again")["display_id"] == f"ISSUE-{len(made) + 2}"
 
 
 def test_a_read_only_disk_answers_reads_and_refuses_writes(small_disk: Path, project: str) -> None:
