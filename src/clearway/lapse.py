@@ -17,8 +17,10 @@ from clearway.untrusted import folded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
+    from clearway.db import Statement
     from clearway.db.tx import Tx
 
 SQL = statements(__file__)
@@ -31,23 +33,30 @@ _NOTE_CHARS = 600
 def lapse(tx: Tx) -> set[str]:
     """Let time pass: renew what beats carry, expire what has lapsed, end the sessions whose process is gone; which."""
     due = _due(tx)
+    attempts = _carried(tx, due.attempts, _attempt_by_beats, SQL.carry_attempt)
+    for attempt in attempts:  # what they hold is still there to be noted
+        leave_note(tx, attempt, "lapse")
+    release(tx, _carried(tx, due.paths, _path_by_beats, SQL.carry_path), "lapse")
+    for attempt in attempts:
+        expire(tx, attempt, "lapse")
+    for session in due.dead:
+        if session.ended_at is None:
+            end_session(tx, session, "death")
+        else:  # it said farewell, and its attempts were kept as long as it might come back
+            _expire_all(tx, session, "death")
+    return {session.session for session in due.dead if session.ended_at is None}
+
+
+def _carried(tx: Tx, due: list[Row], by_beats: Callable[[Tx, Row], int], carry: Statement) -> list[Row]:
+    """Renew what beats carry; what is over. What an open call holds is neither: it may come back at any moment."""
     over: list[Row] = []
-    for lease in due.paths:
-        until = _path_by_beats(tx, lease)
+    for lease in due:
+        until = by_beats(tx, lease)
         if not has_lapsed(until, tx.now):
-            tx.change(SQL.carry_path, id=lease.id, until=until)
+            tx.change(carry, id=lease.id, until=until)
         elif in_flight(tx, lease.session) is None:
             over.append(lease)
-    release(tx, over, "lapse")
-    for attempt in due.attempts:
-        until = _attempt_by_beats(tx, attempt)
-        if not has_lapsed(until, tx.now):
-            tx.change(SQL.carry_attempt, id=attempt.id, until=until)
-        elif in_flight(tx, attempt.session) is None:
-            expire(tx, attempt, "lapse")
-    for session in due.dead:
-        end_session(tx, session, "death")
-    return {session.session for session in due.dead}
+    return over
 
 
 def path_until(tx: Tx, lease: Row) -> int:
@@ -133,7 +142,7 @@ def _due(tx: Tx) -> Row:
     return Row(
         paths=tx.all(SQL.paths_due, now=tx.now) if _is_past(at.path_at, tx.now) else [],
         attempts=tx.all(SQL.attempts_due, now=tx.now) if _is_past(at.attempt_at, tx.now) else [],
-        dead=dead_sessions(tx) if at.processes else [],
+        dead=dead_sessions(tx) if at.processes or at.attempt_at is not None else [],
     )
 
 
@@ -142,7 +151,7 @@ def _is_past(at: int | None, now: int) -> bool:
 
 
 def dead_sessions(tx: Tx) -> list[Row]:
-    """The open sessions whose process is certainly gone."""
+    """The sessions whose process is certainly gone and that are open, or said farewell with an issue in hand."""
     return [
         session
         for session in tx.all(SQL.with_process)
@@ -152,10 +161,9 @@ def dead_sessions(tx: Tx) -> list[Row]:
 
 def end_session(tx: Tx, session: Row, why: str, *, keep_attempts: bool = False) -> None:
     """Close a session and give back what it held. session: a row with `session` and `agent`."""
-    release(tx, tx.all(SQL.paths_of, session=session.session), why)
     if not keep_attempts:
-        for attempt in tx.all(SQL.attempts_of, session=session.session):
-            expire(tx, attempt, why)
+        _expire_all(tx, session, why)
+    release(tx, tx.all(SQL.paths_of, session=session.session), why)
     tx.change(SQL.end_session, id=session.session, now=tx.now, why=why)
     tx.change(SQL.forget_told, session=session.session)
     tx.tell("session_ended", by=session, why=why)
@@ -184,13 +192,19 @@ def release_of_attempt(tx: Tx, attempt: str) -> list[str]:
 
 def expire(tx: Tx, attempt: Row, why: str) -> None:
     """An attempt whose lease is over: notes and results stay, the issue's stored status is not touched."""
-    leave_note(tx, attempt, why)
     tx.change(SQL.expire, id=attempt.id, wall=tx.wall)
     event = tx.tell(
         "attempt_expired", issue=attempt.issue, attempt=attempt.id, by=attempt, why=why, fence=attempt.fence
     )
     notify(tx, attempt.session, event)
     release_of_attempt(tx, attempt.id)
+
+
+def _expire_all(tx: Tx, session: Row, why: str) -> None:
+    for attempt in tx.all(SQL.attempts_of, session=session.session):
+        leave_note(tx, attempt, why)
+        release(tx, tx.all(SQL.paths_for_attempt, attempt=attempt.id), why)
+        expire(tx, attempt, why)
 
 
 def leave_note(tx: Tx, attempt: Row, why: str) -> None:

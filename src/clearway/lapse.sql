@@ -9,7 +9,12 @@ FROM attempt a JOIN session s ON s.id = a.session
 WHERE a.status = 'active' AND a.expires_at <= :now
 
 -- name: with_process
-SELECT id AS session, agent, host, boot, pidns, pid, started FROM session WHERE ended_at IS NULL AND pid IS NOT NULL
+SELECT id AS session, agent, host, boot, pidns, pid, started, ended_at FROM session
+WHERE ended_at IS NULL AND pid IS NOT NULL
+UNION ALL
+SELECT DISTINCT s.id AS session, s.agent, s.host, s.boot, s.pidns, s.pid, s.started, s.ended_at
+FROM attempt a JOIN session s ON s.id = a.session
+WHERE a.status = 'active' AND s.ended_at IS NOT NULL AND s.pid IS NOT NULL
 
 -- name: paths_of
 SELECT id, session, agent, shown, checkout, fence FROM path_lease WHERE session = :session

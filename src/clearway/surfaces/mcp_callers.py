@@ -1,8 +1,9 @@
 """Who asks over one MCP connection.
 
-The client names itself once; the session is what it says about each call, else what its hooks have told the room of
-its process, else what it put into our environment, else one of this connection's own. Only what belongs to this very
-client counts: a client that was started inside another one inherits that one's variables.
+The client names itself once; the session is what it says about each call, else what its hook has announced of that very
+call, else what its hooks have told the room of its process, else what it put into our environment, else one of this
+connection's own. Only what belongs to this very client counts: a client that was started inside another one inherits
+that one's variables.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from clearway import alive, config, repository
 from clearway.alive import Process
 from clearway.config import RESERVED_NAMES, Caller
 from clearway.limits import SESSION_CHARS_MAX
+from clearway.opencalls import OpenCalls
 from clearway.rooms import Rooms
 from clearway.surfaces import callers
 
@@ -24,6 +26,7 @@ _SESSION_VARIABLES = {
     "codex": ("CODEX_THREAD_ID", "CODEX_SESSION_ID"),
     "copilot": ("COPILOT_AGENT_SESSION_ID",),
 }
+_CALL = "claudecode/toolUseId"  # under which Claude Code's hook has seen the same call
 # What a client calls itself in `clientInfo`, where that does not begin with the name we know it by.
 _OTHER_NAMES = {"visual studio code": "vscode", "github copilot": "copilot", "github-copilot": "copilot"}
 # Programs that start others: what becomes of them says nothing about a client.
@@ -41,6 +44,7 @@ class Connection:
         self._rooms = rooms
         self._cwd = cwd
         self._settings = rooms.settings
+        self._calls = OpenCalls(self._settings.home, rooms.clock)
         self._own_session = f"mcp-{rooms.clock.new_id()}"
         # Of the environment only what is meant for us: another client's process may be named in it.
         self._environ = {
@@ -60,6 +64,10 @@ class Connection:
         if session:
             thread = _text(meta, "threadId")
             return self._made(name, session, cwd, self._client, thread="" if thread == session else thread)
+        announced = self._calls.announced(_text(meta, _CALL)) if _text(meta, _CALL) else None
+        if announced is not None:
+            session, thread, cwd = announced
+            return self._made(name, session, cwd or self._cwd, self._client, thread=thread)
         given = self._settings.session or self._variable(known)
         if given:
             return self._as_the_room_knows(self._made(name, given[:SESSION_CHARS_MAX], cwd, self._client))
