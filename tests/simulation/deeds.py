@@ -7,10 +7,10 @@ checked here against what the log said before it was asked; what must hold after
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
-from tests.simulation.rules import Broken, Watch, overlap
+from tests.simulation.rules import Broken, PathHeld, Watch, overlap
 from tests.simulation.worlds import DAY, Claim, Client, Killed, Request, World
 
 from clearway import catalog, repository
@@ -31,6 +31,7 @@ LEASES = (30, 60, 900, 3_600)
 LITTLE = (1, 999, 5_000, 14_999, 15_000, 15_001, 29_999, 30_000, 31_000, 60_000)
 LONG = (5 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 4 * HOUR, 8 * HOUR)
 JUMPS = (-30 * DAY, -HOUR, -MINUTE, MINUTE, HOUR, 30 * DAY, 400 * DAY)
+WORKED = (2, 6, 24, 25, 30)  # times ten minutes
 NAPS = (10 * MINUTE, 10 * HOUR, 3 * DAY)
 AWAY = (-HOUR, 0, MINUTE, 40 * MINUTE, DAY, 8 * DAY)
 UNTOLD = frozenset({"INTERNAL", "STORAGE_FAILURE", "STORAGE_BUSY", "STORAGE_CORRUPT", "STORAGE_MIGRATION"})
@@ -73,7 +74,7 @@ class Story:
         given = {name: value for name, value in arguments.items() if value is not None}
         return self.speak(client, lambda: self.world.ask(client, operation, given))
 
-    def speak(self, client: Client, act: Callable[[], Any]) -> Any:
+    def speak(self, client: Client, act: Callable[[], Any], paths: Collection[str] = (), mode: str = "edit") -> Any:
         """Let a client ask; the answer, or the refusal. Nothing else may come of a question."""
         if client.session is not None and not self.world.processes.lives(client.pid):
             self.watch.ledger.haunted.add(client.session)
@@ -86,7 +87,7 @@ class Story:
         except Refusal as refusal:
             if refusal.code in UNTOLD:
                 raise Broken(f"{refusal.code}: {refusal.message}") from refusal
-            self._check_refusal(refusal, key)
+            self._check_refusal(refusal, client, paths, mode)
             return refusal
         if client.session is not None:
             self.watch.ledger.note_speech(key, self.now, surely=True)
@@ -118,13 +119,15 @@ class Story:
             self.watch.ledger.acted[claim.attempt] = self.now
         return reply
 
-    def _check_refusal(self, refusal: Refusal, key: str) -> None:
-        """Who is named as the holder does hold it."""
+    def _check_refusal(self, refusal: Refusal, client: Client, paths: Collection[str], mode: str) -> None:
+        """Who is named as the holder does hold it, and is in the way."""
         log = self.watch.log
         if refusal.code == "PATH_HELD":
             for conflict in refusal.facts["conflicts"]:
-                if conflict["session"] == key or not any(
-                    held.path == conflict["path"] and held.session == conflict["session"] for held in log.paths.values()
+                if not any(
+                    (held.path, held.session) == (conflict["path"], conflict["session"])
+                    and self._is_in_the_way(held, client, paths, mode)
+                    for held in log.paths.values()
                 ):
                     raise Broken(f"{refusal.message} But the log knows no such lease: {conflict}")
         elif refusal.code == "ACTIVE_ATTEMPT_EXISTS":
@@ -255,14 +258,14 @@ class Story:
 
     def claim_paths(self, client: Client, step: Step) -> None:
         wanted = {PATHS[number % len(PATHS)] for number in (step.x, step.y)[: 1 + step.z % 2]}
-        reply = self.ask(
-            client,
-            "claim_paths",
-            paths=sorted(wanted),
-            mode="run" if step.y % 4 == 0 else "edit",
-            ttl_seconds=TERMS[step.x % len(TERMS)],
-            purpose="the plan" if step.z % 4 else None,
-        )
+        mode = "run" if step.y % 4 == 0 else "edit"
+        given = {
+            "paths": sorted(wanted),
+            "mode": mode,
+            "ttl_seconds": TERMS[step.x % len(TERMS)],
+            "purpose": "the plan",
+        }
+        reply = self.speak(client, lambda: self.world.ask(client, "claim_paths", given), wanted, mode)
         if not isinstance(reply, Refusal) and len(reply["granted"]) != len(wanted):
             raise Broken(f"{len(wanted)} paths were asked for and {reply} granted")
         self._acted_under(client)
@@ -274,7 +277,11 @@ class Story:
         """A hook looks, and then claims what is free; others may come in between."""
         client.thread = "helper" if step.y % 5 == 0 else ""
         place = self._place(client, PATHS[step.x % len(PATHS)])
-        free = self.speak(client, lambda: self.world.run(client, lambda tx: verdict.look(tx, [place]), writes=False))
+        free = self.speak(
+            client,
+            lambda: self.world.run(client, lambda tx: verdict.look(tx, [place]), writes=False),
+            [place.key],
+        )
         if isinstance(free, Refusal):
             self._claim_free(client, [place])
         elif free and step.z % 2:
@@ -362,11 +369,14 @@ class Story:
             self._settle()
 
     def work_long(self, client: Client, step: Step) -> None:
-        """A client works for hours without a word about its issue, and is seen at every tool call."""
-        for _ in range(4 + step.x % 30):
+        """One who holds an issue works for hours without a word about it, and is seen at every tool call."""
+        holders = {held.session for held in self.watch.log.attempts.values()}
+        busy = [each for each in self.world.clients if self.world.caller(each).key in holders] or [client]
+        worker = busy[step.y % len(busy)]
+        for _ in range(WORKED[step.x % len(WORKED)]):
             self.world.machine.pass_time(10 * MINUTE)
             self.now = self.world.now()
-            self.ask(client, "path_owner", path="README.md")
+            self.ask(worker, "path_owner", path="README.md")
             self.watch.look(now=self.now)
 
     def set_wall(self, client: Client, step: Step) -> None:
@@ -453,7 +463,8 @@ class Story:
 
     def _claim_free(self, client: Client, places: list[repository.Place]) -> None:
         self._acted_under(client)
-        done = self.speak(client, lambda: self.world.run(client, lambda tx: verdict.claim(tx, places)))
+        keys = [place.key for place in places]
+        done = self.speak(client, lambda: self.world.run(client, lambda tx: verdict.claim(tx, places)), keys)
         if not isinstance(done, Refusal):
             self.watch.look(now=self.now)
             for place in places:
@@ -475,6 +486,16 @@ class Story:
                 return True
         return False
 
+    def _is_in_the_way(self, held: PathHeld, client: Client, paths: Collection[str], mode: str) -> bool:
+        named = client.session is None or held.session.startswith("=")
+        return (
+            held.session != self.world.caller(client).key
+            and held.checkout == self._place(client, ".").checkout
+            and not (held.agent == client.name and named)
+            and not (held.mode == mode == "run")
+            and any(overlap(held.path, path) for path in paths)
+        )
+
     def _acted_under(self, client: Client) -> None:
         """An edit may count as an act for the attempts of its session."""
         for attempt, held in self.watch.log.attempts.items():
@@ -488,7 +509,7 @@ WEIGHTS: dict[str, int] = {
     "claim_paths": 10, "release": 5, "edit": 14, "end_turn": 5,
     "look_around": 8, "leave": 2, "die": 3, "start": 2,
     "come_back": 4,
-    "little": 8, "long": 1, "brink": 5, "work_long": 1, "set_wall": 2, "sleep": 1, "reboot": 1, "crash": 8,
+    "little": 8, "long": 1, "brink": 5, "work_long": 3, "set_wall": 2, "sleep": 1, "reboot": 1, "crash": 8,
 }  # fmt: skip
 _DEEDS: dict[str, Callable[[Story, Client, Step], None]] = {name: getattr(Story, name) for name in WEIGHTS}
 _BY_THE_LIVING = frozenset(WEIGHTS) - {
