@@ -1,4 +1,4 @@
-"""`python -m bench [GROUP...] [--rounds N]`: measure, and print one table."""
+"""`python -m bench [GROUP...] [--rounds N] [--rival]`: measure, and print one table."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import argparse
 import sys
 import traceback
 from collections.abc import Callable
+from functools import partial
 
-from bench import backlog, claims, commands, hooks, replies
+from bench import backlog, claims, commands, crowd, hooks, recovery, replies
 from bench.figures import Figure, table
 from bench.machine import machine
 from bench.spawn import ROUNDS_MIN
 
 GROUPS: dict[str, Callable[[int], list[Figure]]] = {
     "hooks": hooks.figures,
+    "crowd": crowd.figures,
     "commands": commands.figures,
     "claims": claims.figures,
+    "recovery": recovery.figures,
     "backlog": backlog.figures,
     "replies": replies.figures,
 }
@@ -26,7 +29,12 @@ def main() -> None:
     asked = argparse.ArgumentParser(prog="make bench", description=__doc__)
     asked.add_argument("groups", nargs="*", metavar="GROUP", help=f"one of {', '.join(GROUPS)}; all without")
     asked.add_argument("--rounds", type=int, default=ROUNDS_MIN, help="runs of each case (default: %(default)s)")
+    asked.add_argument(
+        "--rival", action="store_true", help="run agent-lease-mcp 0.2.0 beside us, in its own environment"
+    )
     chosen = asked.parse_args()
+    if chosen.rival:
+        GROUPS["hooks"] = partial(hooks.figures, with_rival=True)
     unknown = [group for group in chosen.groups if group not in GROUPS]
     if unknown:
         asked.error(f"unknown group {', '.join(unknown)}; there are {', '.join(GROUPS)}")

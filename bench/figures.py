@@ -20,13 +20,17 @@ class Figure:
     note: str = ""
 
 
-def over_bare(name: str, median: float, bare: float, budget_ms: float, note: str = "") -> Figure:
-    """A program that starts an interpreter, against the same interpreter doing nothing."""
+def over_bare(
+    name: str, median: float, bare: float, budget_ms: float, note: str = "", *, rival: float | None = None
+) -> Figure:
+    """A program that starts an interpreter, against the same interpreter doing nothing, and against another product
+    that does the same work, where one ran beside it."""
+    beside = "" if rival is None else f", {median / rival:.2f} x rival (bare + {rival - bare:.0f} ms)"
     return Figure(
         name,
         f"bare + {median - bare:.1f} ms",
         f"bare + {budget_ms:g} ms",
-        f"{median / bare:.2f} x bare",
+        f"{median / bare:.2f} x bare{beside}",
         median - bare <= budget_ms,
         note,
     )

@@ -8,19 +8,23 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import ExitStack
+from pathlib import Path
 
+from bench import rival
 from bench.figures import Figure, at_most, over_bare
 from bench.spawn import Case, Ended, Timing, measure, stays_silent
 from bench.world import FREE_FILES, Client, World, client, edit, prompt, shell, start, world, write
 
 HEAVY_ROUNDS = 5
+_LINE = "a line of text, again and again\n"
+_LONG_TEXT = _LINE * 1_638_400  # 50 MB
 LARGE_ROUNDS_MS = 500
 REFUSAL_BYTES_MAX = 240
 BRIEF_BYTES_MAX = 2_400
 
 
-def figures(rounds: int) -> list[Figure]:
-    """Every figure of the hook that this version can have."""
+def figures(rounds: int, *, with_rival: bool = False) -> list[Figure]:
+    """Every figure of the hook that this version can have. with_rival: the other product runs beside us."""
     rounds = min(rounds, FREE_FILES - 1)
     with ExitStack() as stack:
         here = stack.enter_context(world())
@@ -28,8 +32,9 @@ def figures(rounds: int) -> list[Figure]:
         briefs = [here.tell(here.hook("start", each, lambda _: start())) for each in (holder, other, third)]
         here.tell(here.hook("hold", holder, lambda _: edit(here.repository / "own.py"), stays_silent))
         here.tell(here.hook("settle", third, lambda _: prompt("Go on.")))
-        timings = measure([*references(here), *quick(here, holder, other, third)], rounds)
-        large = measure(heavy(here, holder), HEAVY_ROUNDS)
+        beside = [rival_quick(here), rival_heavy(here)] if with_rival else [[], []]
+        timings = measure([*references(here), *quick(here, holder, other, third), *beside[0]], rounds)
+        large = measure([*heavy(here, holder), *beside[1]], HEAVY_ROUNDS)
         brief = here.tell(here.hook("brief", other, lambda _: start()))
     return [*_rows(timings), *_large_rows(large), *_sizes(timings, [*briefs, brief])]
 
@@ -46,19 +51,51 @@ def quick(here: World, holder: Client, other: Client, third: Client) -> list[Cas
         here.hook("free", holder, lambda place: edit(here.repository / f"free-{place}.py"), stays_silent),
         here.hook("refusal", other, lambda _: edit(own), refuses),
         here.hook("ls", holder, lambda _: shell("ls -la src"), stays_silent),
+        here.hook("lasting", holder, lambda _: shell("pytest -q"), stays_silent),
         here.hook("parser", holder, lambda _: shell(f"echo 'print(2)' > {own}"), stays_silent),
         here.hook("context", third, lambda _: prompt("Go on."), stays_silent),
     ]
 
 
+def rival_quick(here: World) -> list[Case]:
+    """The same events for the other product."""
+    own = here.repository / "own.py"
+    here.tell(rival.case(here, "hold", "alpha", lambda _: edit(own)))
+    here.tell(rival.case(here, "settle", "gamma", lambda _: prompt("Go on."), program=rival.CONTEXT))
+    return [
+        rival.case(here, "own", "alpha", lambda _: edit(own)),
+        rival.case(here, "free", "alpha", lambda place: edit(here.repository / f"free-{place}.py")),
+        rival.case(here, "refusal", "beta", lambda _: edit(own), rival.blocks),
+        rival.case(here, "ls", "alpha", lambda _: shell("ls -la src")),
+        rival.case(here, "lasting", "alpha", lambda _: shell("pytest -q")),
+        rival.case(here, "parser", "alpha", lambda _: shell(f"echo 'print(2)' > {own}")),
+        rival.case(here, "context", "gamma", lambda _: prompt("Go on."), program=rival.CONTEXT),
+    ]
+
+
 def heavy(here: World, holder: Client) -> list[Case]:
     own = here.repository / "own.py"
-    heredoc = "cat > " + str(own) + " <<'EOF'\n" + "a line of text, again and again\n" * 163_840 + "EOF\n"
-    content = "a line of text, again and again\n" * 1_638_400
     return [
-        here.hook("heredoc", holder, lambda _: shell(heredoc), stays_silent),
-        here.hook("write", holder, lambda _: write(own, content), stays_silent),
+        here.hook("heredoc", holder, lambda _: shell(_heredoc(own)), stays_silent),
+        here.hook("write", holder, lambda _: write(own, _LONG_TEXT), stays_silent),
     ]
+
+
+def rival_heavy(here: World) -> list[Case]:
+    own = here.repository / "own.py"
+    return [
+        rival.case(here, "heredoc", "alpha", lambda _: shell(_heredoc(own)), _ends),
+        rival.case(here, "write", "alpha", lambda _: write(own, _LONG_TEXT), _ends),
+    ]
+
+
+def _heredoc(path: Path) -> str:
+    """A command of 5 MB."""
+    return f"cat > {path} <<'EOF'\n" + _LINE * 163_840 + "EOF\n"
+
+
+def _ends(ended: Ended) -> bool:
+    return ended.status >= 0
 
 
 def refuses(ended: Ended) -> bool:
@@ -71,7 +108,8 @@ def _rows(timings: dict[str, Timing]) -> list[Figure]:
     def row(case: str, name: str, budget_ms: float) -> Figure:
         timing = timings[case]
         note = f"median {timing.median:.1f}, slowest tenth {timing.slowest_tenth:.1f} ms"
-        return over_bare(name, timing.median, bare, budget_ms, note)
+        other = timings.get(f"rival {case}")
+        return over_bare(name, timing.median, bare, budget_ms, note, rival=other and other.median)
 
     return [
         Figure("bare interpreter, python -I -S -c pass", f"{bare:.1f} ms", ratio="1.00 x bare"),
@@ -80,16 +118,19 @@ def _rows(timings: dict[str, Timing]) -> list[Figure]:
         row("free", "guard, first Edit of a free file", 25),
         row("refusal", "guard, refusal", 25),
         row("ls", "guard, Bash that cannot write", 6),
+        row("lasting", "guard, Bash that may last or write", 25),
         row("parser", "guard, Bash that needs the parser", 30),
         row("context", "context hook, nothing new", 25),
     ]
 
 
 def _large_rows(timings: dict[str, Timing]) -> list[Figure]:
-    return [
-        at_most("guard, 5 MB heredoc command", timings["heredoc"].median, LARGE_ROUNDS_MS, "ms"),
-        at_most("guard, 50 MB Write payload", timings["write"].median, LARGE_ROUNDS_MS, "ms"),
-    ]
+    def row(case: str, name: str) -> Figure:
+        ours, other = timings[case].median, timings.get(f"rival {case}")
+        ratio = "" if other is None else f"{ours / other.median:.2f} x rival ({other.median:.0f} ms)"
+        return at_most(name, ours, LARGE_ROUNDS_MS, "ms", ratio=ratio)
+
+    return [row("heredoc", "guard, 5 MB heredoc command"), row("write", "guard, 50 MB Write payload")]
 
 
 def _sizes(timings: dict[str, Timing], briefs: list[Ended]) -> list[Figure]:
