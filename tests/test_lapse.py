@@ -226,3 +226,22 @@ def test_a_process_of_another_host_or_none_at_all_is_not_judged(world: World) ->
     world.agent("beta").ask("room", status="here")
 
     assert (is_free(world, "src"), is_free(world, "deploy")) == (False, False)
+
+
+def test_a_fleet_that_slept_together_wakes_with_what_it_held(world: World) -> None:
+    """C07: two hours of sleep are no time that passes, so nobody loses a lease and nobody is set aside for it."""
+    fleet = [world.agent("claude-code", f"s{place}") for place in range(6)]
+    claims = []
+    for place, agent in enumerate(fleet):
+        agent.ask("create_issue", title=f"Work {place}", status="ready")
+        claims.append(agent.ask("claim_issue", next=True, lease_seconds=60))
+        agent.ask("claim_paths", paths=[f"src/{place}.py"], ttl_seconds=60)
+    world.clock.forward(seconds=50)
+    world.clock.jump_wall(hours=2)  # the wall clock went on; the monotonic one stood still
+    world.clock.forward(seconds=9)
+    thief = world.agent("codex", "thief")
+    assert thief.refused("claim_issue", next=True).code == "NOTHING_TO_CLAIM"
+    assert thief.refused("claim_paths", paths=["src"]).code == "PATH_HELD"
+    for agent, claim in zip(fleet, claims, strict=True):
+        agent.ask("renew_attempt", attempt_id=claim["attempt_id"], lease_token=claim["lease_token"])
+    assert not world.events("attempt_expired", "paths_released")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from clearway import policy
 from clearway.crew import agents, leases, story
 from clearway.op import Operation, operation_of
-from clearway.work import activity, attempts, context, issues, labels, relations, remarks, updates
+from clearway.work import activity, attempts, context, issues, labels, projects, relations, remarks, updates
 
 _FUNCTIONS = (
     issues.list_issues,
@@ -32,6 +32,7 @@ _FUNCTIONS = (
     leases.release_paths,
     leases.path_owner,
     story.path_history,
+    projects.get_project,
     policy.get_setting,
     policy.set_setting,
     policy.list_settings,

@@ -1,0 +1,2 @@
+-- name: show
+SELECT name FROM room
