@@ -224,7 +224,7 @@ def test_the_schema_is_closed_and_describes_what_the_docstring_describes() -> No
     shown = schema["properties"]
     assert shown["title"] == {"type": "string", "description": "what it is called, in few words."}
     assert shown["seconds"] == {"type": "integer", "description": "how long."}
-    assert shown["priority"] == {"enum": ["low", "medium", "high", "critical"]}
+    assert shown["priority"] == {"type": "string", "enum": ["low", "medium", "high", "critical"]}
     assert shown["statuses"]["items"]["enum"][0] == "open"
     assert shown["artifacts"]["items"]["required"] == ["type", "uri"]
     assert shown["artifacts"]["items"]["additionalProperties"] is False

@@ -130,7 +130,7 @@ class Choice(Kind):
         return str(value)
 
     def schema(self) -> dict[str, Any]:
-        return {"enum": list(self.words)}
+        return {"type": "string", "enum": list(self.words)}  # Gemini refuses an enum without its type
 
 
 class Many(Kind):

@@ -158,6 +158,19 @@ def test_a_tool_says_only_what_a_model_needs(operation: Any) -> None:
     assert ("_meta" in tool) == operation.core
 
 
+@pytest.mark.parametrize("operation", catalog.OPERATIONS.values(), ids=lambda operation: operation.name)
+def test_everything_in_a_schema_says_its_type(operation: Any) -> None:
+    """Gemini refuses a whole list of tools for one enum without."""
+
+    def untyped(schema: dict[str, Any], name: str) -> list[str]:
+        inner = [*schema.get("properties", {}).items()]
+        inner += [("items", schema["items"])] if "items" in schema else []
+        found = [found for below, each in inner for found in untyped(each, f"{name}.{below}")]
+        return found if "type" in schema else [name, *found]
+
+    assert untyped(arguments.schema(operation), operation.name) == []
+
+
 def test_a_read_says_so_and_a_write_that_it_destroys_nothing() -> None:
     """Codex asks its user before every call of a tool that says neither."""
     hints = {tool["name"]: tool["annotations"] for tool in Offer("full").tools}
