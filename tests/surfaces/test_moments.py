@@ -299,6 +299,22 @@ def test_a_long_test_run_keeps_the_work(desk: Desk) -> None:
     assert beta.ask("claim_issue", issue_id="ISSUE-1")["attempt_id"]
 
 
+@pytest.mark.parametrize("moment", ["after", "prompt", "stop", "compact"])
+def test_what_a_long_call_held_is_held_when_it_ends(desk: Desk, moment: str) -> None:
+    """C02: the word that ends a call is a sign of life; it comes before the call stops holding."""
+    alpha, beta = desk.session("a"), desk.session("b")
+    alpha.ask("claim_paths", paths=["src/a.py"])
+    assert alpha.runs("pytest -q") == ""
+    desk.forward(minutes=45)
+    if moment == "after":
+        alpha.ran("pytest -q")
+    elif moment == "compact":
+        alpha.tell("SessionStart", source="compact")
+    else:
+        alpha.tell("UserPromptSubmit" if moment == "prompt" else "Stop")
+    assert "PATH_HELD" in beta.edits("src/a.py")
+
+
 def test_a_killed_client_keeps_nothing_though_its_call_is_marked(desk: Desk) -> None:
     """C02: or if A's pid is gone."""
     alpha, beta = desk.session("a"), desk.session("b")

@@ -96,6 +96,13 @@ class Visit:
         if room is not None:
             room.run(lambda tx: self.hear(room, tx), caller=self.caller, writes=False)
 
+    def still_here(self) -> None:
+        """A call that lasts holds what its session has. That it ends is a sign of life, which comes before the call
+        stops holding."""
+        if self.calls.newest(self.key) is not None:
+            for room in self.all_rooms():
+                room.run(lambda _: None, caller=self.caller, writes=False)
+
     def was_read(self) -> None:
         """The answer has been written: what it told is not told again."""
         from clearway.crew import notices

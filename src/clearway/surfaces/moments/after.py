@@ -34,6 +34,7 @@ def _close(visit: Visit) -> None:
             opened.task = call.task
             visit.calls.note(visit.key, opened)
         return
+    visit.still_here()
     ended = visit.calls.end(visit.key, thread, call.call or "", given(call))
     if ended is not None:
         visit.end_runs([(ended.name, ended.rooms)])

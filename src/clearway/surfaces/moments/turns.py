@@ -23,6 +23,7 @@ def start(visit: Visit) -> Decision:
     from clearway.crew import agents, briefing
 
     source = visit.call.source
+    visit.still_here()
     over = visit.calls.close(visit.key, "") if source == "compact" else visit.calls.forget(visit.key)
     _free_runs(visit, over)
     visit.calls.sweep()
@@ -48,6 +49,7 @@ def prompt(visit: Visit) -> Decision:
     room = visit.home
     if room is None:
         return visit.decision
+    visit.still_here()
     running = visit.calls.close(visit.key, "", visit.call.running)
     background = visit.calls.background(visit.key)
 
@@ -67,6 +69,7 @@ def child_start(visit: Visit) -> Decision:
     """A subagent begins: it is told whose leases it works under."""
     from clearway.crew import briefing
 
+    visit.still_here()
     _free_runs(visit, visit.calls.close(visit.key, visit.caller.thread))
     room = visit.home
     if room is None:
@@ -94,6 +97,7 @@ def stop(visit: Visit) -> Decision:
     from clearway.crew import agents, leases
 
     thread = visit.caller.thread
+    visit.still_here()
     _free_runs(visit, visit.calls.close(visit.key, thread, visit.call.running))
     background = visit.calls.background(visit.key)
 
