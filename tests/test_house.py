@@ -485,7 +485,8 @@ def test_the_fast_step_loads_next_to_nothing(tmp_path: Path) -> None:
     (repository / ".clearway.json").write_text(f'{{"version": 1, "project_id": "{project}"}}\n')
     edit = {**BEFORE_EDIT, "tool_input": {"file_path": str(repository / "app.py")}}
     code = "from clearway.surfaces import faststep\nfaststep.main('claude')"
-    assert "clearway.room" in _loaded(code, repository, edit)
+    for event in (edit, {**edit, "hook_event_name": "PostToolUse"}):  # claims the file, and begins the trail
+        assert "clearway.room" in _loaded(code, repository, event)
     for event in (
         edit,
         {**BEFORE_SHELL, "tool_input": {"command": "ls -la"}},
@@ -499,7 +500,7 @@ def test_the_fast_step_loads_next_to_nothing(tmp_path: Path) -> None:
 def test_a_module_that_is_not_on_the_list_is_noticed(tmp_path: Path) -> None:
     assert "json" in _too_much(_loaded("import json", tmp_path))
     assert "clearway.arguments" in _too_much({"clearway.arguments", "clearway.room"})
-    assert not _too_much(_loaded("import apsw, clearway.paths", tmp_path))
+    assert not _too_much(_loaded("import clearway.driver, clearway.paths", tmp_path))
 
 
 # The frame.

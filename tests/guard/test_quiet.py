@@ -11,13 +11,17 @@ from typing import Any
 import pytest
 
 from clearway import repository
+from clearway.clock import Clock
 from clearway.config import Caller, Settings
 from clearway.db import Statement
 from clearway.db.migrate import SCHEMA
 from clearway.guard import quiet
-from clearway.limits import BEAT_EVERY_MS
+from clearway.limits import BEAT_EVERY_MS, TRAIL_BYTES_MAX
+from clearway.opencalls import OpenCalls
 from clearway.rooms import Rooms
 from clearway.surfaces import hooks
+from clearway.surfaces.moments import OWN_TOOLS
+from clearway.trail import Trail
 
 
 class Desk:
@@ -33,6 +37,7 @@ class Desk:
         self.project = self.rooms.adopt(found)
         self.room = self.rooms.of_repository(found)
         assert self.full(self.edit("src/a.py")) == ("", "", 0)
+        assert self.full(self.edit("src/a.py", event="PostToolUse")) == ("", "", 0)
 
     def payload(self, tool: str, given: Any, *, event: str = "PreToolUse", session: str = "s1", **more: Any) -> bytes:
         payload = {"session_id": session, "cwd": str(self.repo), "hook_event_name": event, "tool_name": tool}
@@ -81,6 +86,49 @@ def test_a_command_that_cannot_write_is_quiet(desk: Desk, command: str) -> None:
     assert desk.quiet(desk.bash(command))
 
 
+def test_an_edit_that_was_made_is_remembered(desk: Desk) -> None:
+    """As the full step would remember it."""
+    trail = Trail(str(desk.home))
+    before = len(trail.steps("s1"))
+    assert desk.quiet(desk.edit("src/b.py", event="PostToolUse"))
+    assert desk.full(desk.edit("src/b.py", event="PostToolUse")) == ("", "", 0)
+    fast, full = trail.steps("s1")[before:]
+    assert (fast.kind, fast.what, fast.status) == (full.kind, full.what, full.status)
+    assert abs(fast.wall - full.wall) < 60_000
+    with (desk.home / "run" / "trail" / "s1").open("a") as opened:
+        opened.write("x" * TRAIL_BYTES_MAX)
+    assert not desk.quiet(desk.edit("src/b.py", event="PostToolUse")), "there the older half has to go"
+    (desk.home / "run" / "trail" / "s1").unlink()
+    assert not desk.quiet(desk.edit("src/b.py", event="PostToolUse")), "the first line is the full step's"
+
+
+def test_a_call_of_our_own_server_is_announced_and_taken_back(desk: Desk) -> None:
+    """As the full step would announce it."""
+    calls = OpenCalls(str(desk.home), Clock())
+    call = {"tool_use_id": "toolu_1", "agent_id": "sub"}
+    assert desk.full(desk.payload("mcp__clearway__room", {}, **call | {"tool_use_id": "first"})) == ("", "", 0)
+    assert desk.quiet(desk.payload("mcp__clearway__room", {}, **call))
+    assert calls.announced("toolu_1") == calls.announced("first") == ("s1", "sub", str(desk.repo))
+    calls.sweep()
+    assert calls.announced("toolu_1"), "it is of now"
+    assert desk.quiet(desk.payload("mcp__clearway__room", {}, event="PostToolUse", **call))
+    assert calls.announced("toolu_1") is None
+    for odd in ("..", "a/b", "", 7, "x" * 500):
+        assert not desk.quiet(desk.payload("mcp__clearway__room", {}, tool_use_id=odd))
+
+
+def test_the_end_of_a_short_command_is_quiet(desk: Desk) -> None:
+    assert desk.quiet(desk.bash("ls", event="PostToolUse"))
+    assert not desk.quiet(desk.bash("pytest -q", event="PostToolUse"))
+    assert not desk.quiet(desk.bash("ls", event="PostToolUseFailure"))
+
+
+def test_who_is_to_be_told_something_is_not_quiet(desk: Desk) -> None:
+    desk.room.beats.stir("s1")  # type: ignore[union-attr]
+    assert not desk.quiet(desk.bash("ls"))
+    assert not desk.quiet(desk.edit("src/a.py"))
+
+
 def test_reading_is_quiet(desk: Desk) -> None:
     assert desk.quiet(desk.payload("Read", {"file_path": "/etc/passwd"}))
 
@@ -96,6 +144,13 @@ def test_reading_is_quiet(desk: Desk) -> None:
         lambda desk: desk.edit("src/new.py"),
         lambda desk: desk.payload("Edit", {"file_path": "src/a.py"}),
         lambda desk: desk.payload("Unknown", {}),
+        lambda desk: desk.payload("mcp__other__tool", {}, tool_use_id="x"),
+        lambda desk: desk.payload("Agent", {"prompt": "x"}),
+        lambda desk: desk.bash("pytest -q"),
+        lambda desk: desk.bash("python run.py"),
+        lambda desk: desk.bash("./deploy/x.sh"),
+        lambda desk: desk.bash("make pack"),
+        lambda desk: desk.bash("ls", session=".."),
         lambda desk: desk.bash("echo x > src/a.py"),
         lambda desk: desk.bash("ls", session="s2"),
         lambda desk: desk.bash("ls", cwd="/"),
@@ -180,4 +235,6 @@ def test_whatever_is_quiet_is_a_silent_allow_of_the_full_step(desk: Desk) -> Non
 
 def test_the_fast_step_knows_the_current_schema() -> None:
     assert quiet.SCHEMA == SCHEMA
+    assert quiet._OWN_TOOLS == OWN_TOOLS  # pyright: ignore[reportPrivateUsage]
+    assert quiet._TRAIL_BYTES_MAX == TRAIL_BYTES_MAX  # pyright: ignore[reportPrivateUsage]
     assert quiet._BEAT_NS == BEAT_EVERY_MS * 1_000_000  # pyright: ignore[reportPrivateUsage]

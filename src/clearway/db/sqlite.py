@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import os
 
-import apsw
-
 from clearway import platforms
 from clearway.clock import Clock
 from clearway.db import Row, Statement
 from clearway.db.migrate import SCHEMA, SQL, check_history, check_usable, check_version, migrations, record
 from clearway.db.turns import Turns
+from clearway.driver import apsw
 from clearway.errors import Refusal
 from clearway.limits import (
     MAKING_WAIT_MS,

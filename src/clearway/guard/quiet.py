@@ -1,9 +1,11 @@
-"""The fast step: recognise the one case in which there is provably nothing to do.
+"""The fast step: recognise the case in which there is provably nothing to decide and nothing to say.
 
-A session edits what it already holds, or runs a command that cannot write, and its beat is fresh: then the guard
-allows, writes nothing and says nothing, and this module says so in one indexed read. It refuses nothing and holds no
-rule of its own. Whatever it does not recognise at once - another client, a symlink on the way, an older schema, a stale
-beat - it leaves to the full step: being too modest costs milliseconds, and it may never be too bold.
+A session edits what it already holds, or runs a command that cannot write and is over in a moment, and its beat is
+fresh: then the guard allows, and this module says so in one indexed read. After an edit it adds the line to the
+session's trail; around a call of our own server it leaves or takes the note by which the server knows the session. It
+refuses nothing and holds no rule of its own. Whatever it does not recognise at once - another client, a symlink on the
+way, an older schema, a stale beat - it leaves to the full step: being too modest costs milliseconds, and it may never
+be too bold.
 
 It imports only what is built into the interpreter; apsw is loaded for the one question to the room.
 """
@@ -32,6 +34,8 @@ _EDITS = {"Edit": "file_path", "Write": "file_path", "MultiEdit": "file_path", "
 _READS = frozenset({"Read", "Glob", "Grep", "LS", "NotebookRead", "WebFetch", "WebSearch", "TodoWrite", "ToolSearch"})
 _CLIENTS = frozenset({"claude", "codex"})
 _UNQUIET = frozenset({b"CLEARWAY_OFF", b"CLEARWAY_ROOM", b"CLEARWAY_TEST_CLOCK", b"CLEARWAY_SESSION"})
+_OWN_TOOLS = "mcp__clearway__"  # moments.OWN_TOOLS
+_TRAIL_BYTES_MAX = 65_536  # limits.TRAIL_BYTES_MAX
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=@")
 _READ_MAX = 4_096
 _MODE, _LINK, _FOLDER = 0o170000, 0o120000, 0o040000
@@ -56,37 +60,68 @@ def _is_quiet(client: str, raw: bytes, environ: Mapping[bytes, bytes]) -> bool:
     event, session, cwd = payload["hook_event_name"], payload["session_id"], payload["cwd"]
     if event not in _EVENTS or not session or not _PLAIN.issuperset(session) or len(session) > 200:
         return False
-    tool, given = payload["tool_name"], payload["tool_input"]
+    if session[0] == ".":  # such a name is spelled otherwise in our folders
+        return False
+    tool, given, asked = payload["tool_name"], payload["tool_input"], event == "PreToolUse"
     if tool in _EDITS:
         path = given[_EDITS[tool]]
-        claude = environ.get(b"CLAUDE_PID", b"").decode()
-        return _is_plain(path) and _holds(home, session, path, asked=event == "PreToolUse", client_pid=claude)
-    if tool == "Bash":
-        if event != "PreToolUse" or set(given) & {"run_in_background"} or not _cannot_write(given["command"]):
+        root = _root(path.rpartition("/")[0] or "/") if _is_plain(path) else ""
+        if not root or not _beats(home, _project(root), session):
             return False
-    elif tool not in _READS:
-        return False
+        if not asked:
+            return _remember(home, session, path)
+        return _holds(home, session, root, path, environ.get(b"CLAUDE_PID", b"").decode())
     root = _root(cwd) if _is_plain(cwd) else ""
-    return bool(root) and _beats(home, _project(root), session)
+    if not root or not _beats(home, _project(root), session):
+        return False
+    if tool == "Bash":
+        return not set(given) & {"run_in_background"} and _is_nothing(given["command"])
+    if tool in _READS:
+        return True
+    return tool.startswith(_OWN_TOOLS) and _announce(home, payload, asked=asked)
 
 
-def _cannot_write(command: Any) -> bool:
+def _is_nothing(command: Any) -> bool:
+    from clearway.guard.glance import is_short
     from clearway.guard.writers import cannot_write
 
-    return isinstance(command, str) and cannot_write(command)
+    return isinstance(command, str) and cannot_write(command) and is_short(command)
 
 
-def _holds(home: str, session: str, path: str, *, asked: bool, client_pid: str) -> bool:
-    """One indexed read: a live edit lease of this session covers the path, its client is the one that took it.
-
-    asked: a call is about to be made; one that was made needs no lease any more.
-    """
-    root = _root(path.rpartition("/")[0] or "/")
-    project = _project(root) if root else ""
-    if not project or not _beats(home, project, session):
-        return False
-    if not asked:
+def _remember(home: str, session: str, path: str) -> bool:
+    """Add the edited file to the session's trail, if there is one that has room."""
+    descriptor = posix.open(f"{home}/run/trail/{session}", posix.O_WRONLY | posix.O_APPEND)
+    try:
+        if posix.fstat(descriptor).st_size > _TRAIL_BYTES_MAX:
+            return False
+        line = dumps([time.time_ns() // 1_000_000, "changed", path, None]) + "\n"  # trail.line
+        posix.write(descriptor, line.encode())
         return True
+    finally:
+        posix.close(descriptor)
+
+
+def _announce(home: str, payload: dict[str, Any], *, asked: bool) -> bool:
+    """Leave the note of which session calls our server, or take it away (opencalls.announce and done)."""
+    call, thread = payload["tool_use_id"], payload.get("agent_id", "")
+    if not call or not _PLAIN.issuperset(call) or len(call) > 100 or call[0] == "." or not isinstance(thread, str):
+        return False
+    file = f"{home}/run/calls/{call}"
+    if not asked:
+        posix.unlink(file)
+        return True
+    said = {"session": payload["session_id"], "thread": thread, "cwd": payload["cwd"]}
+    descriptor = posix.open(file, posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC, 0o600)
+    try:
+        posix.write(descriptor, dumps(said | {"at": time.monotonic_ns() // 1_000_000}).encode())
+        return True
+    finally:
+        posix.close(descriptor)
+
+
+def _holds(home: str, session: str, root: str, path: str, client_pid: str) -> bool:
+    """One indexed read: a live edit lease of this session covers the path, its client is the one that took it."""
+    project = _project(root)
     key = path[len(root) :].lstrip("/")
     checkout = _checkout(root)
     if not key or not checkout:
@@ -95,7 +130,7 @@ def _holds(home: str, session: str, path: str, *, asked: bool, client_pid: str) 
         if not key.isascii():
             return False
         key = key.lower()
-    import apsw
+    from clearway.driver import apsw
 
     room = f"{home}/rooms/{project}/room.db"
     connection: Any = apsw.Connection(room, flags=apsw.SQLITE_OPEN_READWRITE)
