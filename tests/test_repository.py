@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -48,6 +49,7 @@ def test_every_spelling_of_a_file_is_one_place(repo: Path) -> None:
 
     keys("held.txt", "held.txt", "./held.txt", "src/../held.txt", str(repo / "held.txt"), "link.txt", "held.txt/")
     keys("held.txt", f"file://{repo}/held.txt", f"file://localhost{repo}/held.txt", f"file://{repo}/%68eld.txt")
+    keys("held.txt", f"FILE://{repo}/held.txt", f"File://LOCALHOST{repo}/held.txt", f"file:{repo}/held%2etxt")
     keys("held.txt", "~/held.txt", f"{beside}/held.txt", f"{repo}//held.txt")
     keys("src/a.py", "src/a.py", "folder/a.py", f"{beside}/folder/./a.py")
     keys("src/new/deep.py", "src/new/deep.py", "folder/new/deep.py")  # the longest parent that is there is resolved
@@ -84,6 +86,8 @@ def test_case_is_told_apart_where_the_volume_does(repo: Path) -> None:
         "file://",
         "file:///a%0",
         "file:///a%zz",
+        "file:/a%+1",
+        "FILE://elsewhere.example/x",
         "file:///a%ff",
         "file:///a%00b",
         "x/" * 2_040,
@@ -97,6 +101,7 @@ def test_what_cannot_be_understood_is_refused_in_one_line(repo: Path, raw: str) 
 
     assert caught.value.code == "PATH_INVALID"
     assert caught.value.message.isprintable()
+    assert "literal" not in caught.value.message  # nothing of the interpreter's own words
     assert len(caught.value.message) < 300
 
 
@@ -169,15 +174,41 @@ def test_a_copied_clone_gets_an_id_of_its_own_and_a_moved_one_keeps_it(repo: Pat
     assert locate("held.txt", moved).checkout == first
 
 
-def test_a_git_folder_that_cannot_be_written_still_has_one_id(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkout_has_the_same_id_whether_or_not_its_git_folder_can_be_written(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever comes while it cannot be written and whoever comes later must not hold one file both."""
+
     def refuse(*_: object, **__: object) -> str:
         raise PermissionError
 
-    monkeypatch.setattr(repository, "_new_checkout", refuse)
+    with monkeypatch.context() as closed:
+        closed.setattr(os, "replace", refuse)
+        ids = {locate(name, repo).checkout for name in ("held.txt", "src/a.py")}
+    assert not list((repo / ".git").glob("clearway-checkout*"))
 
-    ids = {locate(name, repo).checkout for name in ("held.txt", "src/a.py")}
+    ids |= {locate(name, repo).checkout for name in ("held.txt", "src/a.py")}
 
+    assert (repo / ".git" / "clearway-checkout").exists()
     assert len(ids) == 1
+
+
+def test_a_copy_that_cannot_be_written_has_an_id_of_its_own(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = locate("held.txt", repo).checkout
+    copied = shutil.copytree(repo, tmp_path / "copied")
+
+    def refuse(*_: object, **__: object) -> str:
+        raise PermissionError
+
+    with monkeypatch.context() as closed:
+        closed.setattr(os, "replace", refuse)
+        second = locate("held.txt", copied).checkout
+
+    assert second != first
+    assert locate("held.txt", copied).checkout == second
+    assert locate("held.txt", repo).checkout == first
 
 
 def test_worktrees_share_a_room_and_are_checkouts_of_their_own(repo: Path, tmp_path: Path, rooms: Rooms) -> None:
@@ -225,11 +256,24 @@ def test_a_pointer_alone_makes_a_project_without_git(tmp_path: Path, rooms: Room
     assert place.checkout == locate("other.py", folder).checkout
 
 
-@pytest.mark.parametrize("content", ["", "gitdir: \n", "gitdir: /not/there\n", "nonsense\n", "\xff\xfe"])
+@pytest.mark.parametrize(
+    "content", ["", "gitdir: \n", "gitdir: /not/there\n", "nonsense\n", "\xff\xfe", "gitdir: a\0b\n"]
+)
 def test_a_git_file_that_leads_nowhere_makes_no_repository(tmp_path: Path, content: str) -> None:
     (tmp_path / ".git").write_text(content)
 
     assert repository.holding(str(tmp_path)) is None
+
+
+def test_a_pipe_in_the_place_of_a_git_file_is_not_waited_for(repo: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".git")
+    assert repository.holding(str(tmp_path)) is None
+
+    (repo / ".git" / "HEAD").unlink()
+    os.mkfifo(repo / ".git" / "HEAD")
+    os.mkfifo(repo / ".git" / "clearway-checkout")
+    assert repository.branch(str(repo)) == ""
+    assert locate("held.txt", repo).checkout == locate("src/a.py", repo).checkout
 
 
 def test_an_empty_git_folder_makes_no_repository(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """Which repository, worktree and room a path belongs to, read from the disk without running git.
 
 The room of a path is that of the repository that holds the path, not of the agent's current folder. All worktrees of a
-repository share its common directory, and so their room. A checkout is one worktree on one host, known by a random id
-in that worktree's own git directory: a copied clone gets a new one, a bind mount of the same tree keeps it.
+repository share its common directory, and so their room. A checkout is one worktree on one host, known by an id that
+is kept in that worktree's own git directory: a copied clone gets a new one, a bind mount of the same tree keeps it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from clearway.clock import Clock
 
 CHECKOUT_FILE = "clearway-checkout"
+_HEX = frozenset("0123456789abcdefABCDEF")
 _UP_MAX = PATH_CHARS_MAX // 2  # folders above a path that are looked at: more it cannot have
 
 
@@ -198,40 +199,43 @@ def holding(path: str) -> Repository | None:
 
 
 def checkout_id(repository: Repository, clock: Clock) -> str:
-    """The id of this worktree on this host. It is kept with the git directory's identity, so a copy is noticed."""
-    file = os.path.join(repository.git, CHECKOUT_FILE)
+    """The id of this worktree on this host. It is kept with the git directory's identity, so a copy is noticed; and it
+    follows from that identity, so whoever cannot write it down gets the same."""
+    place = repository.git or repository.root
     try:
-        if not repository.git:
-            raise FileNotFoundError
-        here = os.stat(repository.git)
+        here = os.stat(place)
         identity = f"{here.st_dev}:{here.st_ino}"
-        known = _read_line(file).split(" ")
-        if len(known) == 2 and known[1] == identity:
-            return known[0]
-        return _new_checkout(file, identity, clock, replace=bool(known[0]))
     except OSError:
-        # A git directory that cannot be written still has one identity: what it is and where.
-        import hashlib
+        return _id_of(place)
+    made = _id_of(f"{os.path.basename(place) if repository.git else place}|{identity}")
+    if not repository.git:
+        return made
+    file = os.path.join(place, CHECKOUT_FILE)
+    try:
+        known = _read_line(file).split(" ")
+        if len(known) == 2 and known[0] and known[1] == identity:
+            return known[0]
+        _write_down(file, f"{made} {identity}\n", clock)
+    except OSError:
+        pass  # it cannot be kept; should the directory move to another disk, it will have another id
+    return made
 
-        return (
-            "X"
-            + hashlib.sha256(f"{platforms.host_name()}|{repository.git or repository.root}".encode())
-            .hexdigest()[:25]
-            .upper()
-        )
+
+def _id_of(what: str) -> str:
+    return "X" + platforms.digest(f"{platforms.host_name()}|{what}".encode("utf-8", "surrogateescape"))[:25].upper()
 
 
-def _new_checkout(file: str, identity: str, clock: Clock, *, replace: bool) -> str:
+def _write_down(file: str, text: str, clock: Clock) -> None:
+    """All who come at once write the same."""
     aside = f"{file}.{clock.new_id()}"
-    made = clock.new_id()
-    with open(aside, "w", encoding="utf-8") as opened:
-        opened.write(f"{made} {identity}\n")
-    if replace:
+    try:
+        with open(aside, "x", encoding="utf-8") as opened:
+            opened.write(text)
         os.replace(aside, file)
-        return _read_line(file).split(" ")[0]
-    if not platforms.put_in_place(aside, file):
-        os.unlink(aside)
-    return _read_line(file).split(" ")[0]
+    except OSError:
+        if os.path.lexists(aside):
+            os.unlink(aside)
+        raise
 
 
 def _repository(root: str, git: str) -> Repository | None:
@@ -241,19 +245,21 @@ def _repository(root: str, git: str) -> Repository | None:
         if os.path.isdir(git):
             return Repository(root, git, git) if os.path.exists(os.path.join(git, "HEAD")) else None
         pointer = _read_line(git)
-    except OSError:
+        if not pointer.startswith("gitdir: "):
+            return None
+        own = os.path.realpath(os.path.join(root, pointer[8:]))
+        shared = _read_line(os.path.join(own, "commondir"))
+        common = os.path.realpath(os.path.join(own, shared)) if shared else own
+        return Repository(root, own, common) if os.path.isdir(own) else None
+    except (OSError, ValueError):  # a NUL, for one, is in no path
         return None
-    if not pointer.startswith("gitdir: "):
-        return None
-    own = os.path.realpath(os.path.join(root, pointer[8:]))
-    shared = _read_line(os.path.join(own, "commondir"))
-    common = os.path.realpath(os.path.join(own, shared)) if shared else own
-    return Repository(root, own, common) if os.path.isdir(own) else None
 
 
 def _read_line(file: str) -> str:
-    """The first line of a small file, empty when it is not there."""
+    """The first line of a small file, empty when it is not there. Whoever opened a pipe would wait for its writer."""
     try:
+        if not stat.S_ISREG(os.stat(file).st_mode):
+            return ""
         with open(file, encoding="utf-8", errors="surrogateescape") as opened:
             return opened.readline(PATH_CHARS_MAX + 16).strip()
     except FileNotFoundError:
@@ -263,8 +269,9 @@ def _read_line(file: str) -> str:
 
 
 def _spelled_out(raw: str, home: str) -> str:
-    if raw.startswith("file://"):
-        raw = _from_uri(raw)
+    scheme, _, rest = raw.partition(":")
+    if scheme.lower() == "file" and rest[:1] == "/":
+        raw = _from_uri(rest)
     if raw == "~" or raw.startswith("~/"):
         if not home:
             raise ValueError("begins at a home that is not known")
@@ -272,14 +279,19 @@ def _spelled_out(raw: str, home: str) -> str:
     return raw
 
 
-def _from_uri(uri: str) -> str:
-    rest = uri[7:]
-    host, slash, path = rest.partition("/")
-    if host not in ("", "localhost") or not slash:
-        raise ValueError("is on another host")
-    parts = ("/" + path).split("%")
+def _from_uri(rest: str) -> str:
+    """The path in what follows `file:`, which is `//HOST/PATH` or `/PATH`."""
+    path = rest
+    if rest.startswith("//"):
+        host, slash, below = rest[2:].partition("/")
+        if host.lower() not in ("", "localhost") or not slash:
+            raise ValueError("is on another host")
+        path = "/" + below
+    parts = path.split("%")
     raw = parts[0].encode("utf-8")
     for part in parts[1:]:
+        if len(part) < 2 or not _HEX.issuperset(part[:2]):
+            raise ValueError("has a % that two hexadecimal digits do not follow")
         raw += bytes([int(part[:2], 16)]) + part[2:].encode("utf-8")
     return raw.decode("utf-8")
 

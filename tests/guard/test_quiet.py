@@ -238,3 +238,13 @@ def test_the_fast_step_knows_the_current_schema() -> None:
     assert quiet._OWN_TOOLS == OWN_TOOLS  # pyright: ignore[reportPrivateUsage]
     assert quiet._TRAIL_BYTES_MAX == TRAIL_BYTES_MAX  # pyright: ignore[reportPrivateUsage]
     assert quiet._BEAT_NS == BEAT_EVERY_MS * 1_000_000  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_pipe_in_the_place_of_a_small_file_is_not_waited_for(desk: Desk) -> None:
+    for name in (".git", ".clearway.json"):
+        (desk.repo / name).rename(desk.repo / "kept")
+        os.mkfifo(desk.repo / name)
+        assert not desk.quiet(desk.edit("src/a.py"))
+        (desk.repo / name).unlink()
+        (desk.repo / "kept").rename(desk.repo / name)
+    assert desk.quiet(desk.edit("src/a.py"))

@@ -236,8 +236,8 @@ def _boot() -> str:
 
 
 def _file(path: str, *, plain: bool = False) -> str:
-    """The text of a small file. plain: a symlink is not followed."""
-    descriptor = posix.open(path, posix.O_RDONLY | (posix.O_NOFOLLOW if plain else 0))
+    """The text of a small file. plain: a symlink is not followed. A pipe is not waited for: it has no text."""
+    descriptor = posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK | (posix.O_NOFOLLOW if plain else 0))
     try:
         return posix.read(descriptor, _READ_MAX).decode()
     finally:
