@@ -431,7 +431,13 @@ class Rooms:
         if known is not None:
             return known
         where = _whereabouts(place)
-        return self.of_repository(None).run(lambda tx: _remember(tx, where), caller=self._house())
+        try:
+            return self.of_repository(None).run(lambda tx: _remember(tx, where), caller=self._house())
+        except Refusal as refusal:
+            known = self._find(place) if refusal.code == "STORAGE_BUSY" else None  # another may have done it meanwhile
+            if known is None:
+                raise
+            return known
 
     def _find(self, place: Repository) -> str | None:
         where = _whereabouts(place)

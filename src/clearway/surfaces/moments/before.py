@@ -223,7 +223,14 @@ def _ask(visit: Visit, wanted: Wanted, opened: OpenCall | None) -> list[int]:
             raise (again if again.code in _TOLD_AGAIN else refusal) from None
     if waived:
         visit.decision.warning += f"{waived}\n"
-    return room.run(claim, caller=visit.caller, durable=False) if free else []
+    if not free:
+        return []
+    try:
+        return room.run(claim, caller=visit.caller, durable=False)
+    except Refusal as refusal:
+        if refusal.code == "STORAGE_BUSY":  # whoever kept us waiting may hold it by now, and a read can tell
+            room.run(look, caller=visit.caller, writes=False)
+        raise
 
 
 def _goes_on(call: ToolCall) -> bool:
