@@ -10,7 +10,6 @@ import os
 
 from clearway import repository
 from clearway.opencalls import OpenCalls
-from clearway.trail import Trail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from clearway.guard.toolcall import ToolCall
     from clearway.room import Room
     from clearway.rooms import Rooms
+    from clearway.trail import Trail
 
 OWN_TOOLS = "mcp__clearway__"  # how clients name the tools of our own server
 
@@ -41,14 +41,13 @@ class Decision:
 class Visit:
     """One event of one client, and where its answer is found."""
 
-    __slots__ = ("_home", "_looked", "_unseen", "call", "caller", "calls", "decision", "rooms", "trail")
+    __slots__ = ("_home", "_looked", "_unseen", "call", "caller", "calls", "decision", "rooms")
 
     def __init__(self, call: ToolCall, rooms: Rooms, caller: Caller) -> None:
         self.call = call
         self.rooms = rooms
         self.caller = caller
         self.calls = OpenCalls(rooms.settings.home, rooms.clock)
-        self.trail = Trail(rooms.settings.home)
         self.decision = Decision()
         self._unseen: list[tuple[Room, list[int]]] = []
         self._home: Room | None = None
@@ -58,6 +57,12 @@ class Visit:
     def key(self) -> str:
         """Whose calls and trail are kept: the session's, or a named holder's."""
         return self.caller.key
+
+    @property
+    def trail(self) -> Trail:
+        from clearway.trail import Trail
+
+        return Trail(self.rooms.settings.home)
 
     @property
     def home(self) -> Room | None:
@@ -105,6 +110,8 @@ class Visit:
 
     def was_read(self) -> None:
         """The answer has been written: what it told is not told again."""
+        if not self._unseen:
+            return
         from clearway.crew import notices
 
         for room, events in self._unseen:

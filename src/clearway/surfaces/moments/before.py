@@ -99,10 +99,12 @@ def shell_writes(call: ToolCall, *, declared: bool) -> ShellWrites:
 
 def _declared(visit: Visit) -> list[tuple[list[str], list[str]]]:
     """The commands that the room names, which are run like scripts; none for a call that is over in a moment."""
+    if visit.call.kind != "shell" or visit.home is None:
+        return []
     from clearway import policy
     from clearway.guard import glance
 
-    if visit.call.kind != "shell" or visit.home is None or glance.is_short(visit.call.command):
+    if glance.is_short(visit.call.command):
         return []
     return visit.home.run(policy.declared, caller=visit.caller, writes=False)
 
