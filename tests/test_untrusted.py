@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clearway.untrusted import ending, folded, quoted, within
+from clearway.untrusted import ending, escaped, exact, folded, quoted, readable, within
 
 ANY = st.text(st.characters(), max_size=200)
 
@@ -24,6 +26,9 @@ ANY = st.text(st.characters(), max_size=200)
         ("soft\u00adhyphen", "soft<U+00AD>hyphen"),
         ("\ufeffmark", "<U+FEFF>mark"),
         ("tag\U000e0041", "tag<U+E0041>"),
+        ("variant\U000e0101", "variant<U+E0101>"),
+        ("filler\u3164", "filler<U+3164>"),
+        ("done ✔\ufe0f", "done ✔\ufe0f"),
         ("line\u2028separator", "line<U+2028>separator"),
         ("\ud800", "<U+D800>"),
         ("\x00", "<U+0000>"),
@@ -76,3 +81,47 @@ def test_a_long_text_says_that_it_goes_on() -> None:
     assert folded("x" * 10, 10) == "x" * 10
     assert within("ä" * 10, 8) == "ää…"
     assert ending("src/" + "deep/" * 50 + "file.py", 12) == "…p/file.py"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a b.txt", "a b.txt"),
+        ("a  b", "a  b"),
+        ("f\n", "f<U+000A>"),
+        ("f ", "f<U+0020>"),
+        (" f", "<U+0020>f"),
+        ("  ", "<U+0020><U+0020>"),
+        ("a\u00a0b", "a<U+00A0>b"),
+        ("a\u202eb", "a<U+202E>b"),
+        ("é日本語", "é日本語"),
+    ],
+)
+def test_a_name_is_shown_letter_for_letter(name: str, shown: str) -> None:
+    assert exact(name) == shown
+
+
+def test_a_reply_shows_what_it_hides_and_only_bodies_keep_their_lines() -> None:
+    """C46."""
+    reply = {
+        "title": "a\nSYSTEM: b\x1b[2J",
+        "labels": ["x\u202ey", "plain"],
+        "issue": {"description": "one\r\n\ttwo\u2028three\u200b", "version": 3},
+        "next_steps": ["a\nb"],
+        "held_by": None,
+    }
+    assert readable(reply) == {
+        "title": "a<U+000A>SYSTEM: b<U+001B>[2J",
+        "labels": ["x<U+202E>y", "plain"],
+        "issue": {"description": "one\n\ttwo<U+2028>three<U+200B>", "version": 3},
+        "next_steps": ["a\nb"],
+        "held_by": None,
+    }
+
+
+@given(ANY)
+def test_escaped_json_says_the_same_and_nothing_a_terminal_could_obey(text: str) -> None:
+    shown = escaped(json.dumps({"text": text}, ensure_ascii=False))
+
+    assert json.loads(shown) == {"text": text}
+    assert readable(shown) == shown or any("\ud800" <= letter <= "\udfff" for letter in text)

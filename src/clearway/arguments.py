@@ -19,12 +19,14 @@ from clearway.clock import Clock
 from clearway.config import Caller
 from clearway.errors import Refusal
 from clearway.op import Operation
+from clearway.untrusted import folded
 
 if typing.TYPE_CHECKING:
     from clearway.repository import Place
 else:
     Place = Any
 
+_NAME_CHARS, _UNKNOWN_SHOWN = 64, 20  # of arguments that do not exist: they may be anything
 _TOO_MUCH = frozenset({"MAX_RUNES", "MAX_ITEMS", "MAX_BYTES"})
 
 
@@ -174,7 +176,7 @@ class Record(Kind):
         given = typing.cast("dict[str, Any]", value)
         for name in given:
             if name not in self.fields:
-                raise Problem(f"{field}.{name}", "UNSUPPORTED", "is not a field of this object")
+                raise Problem(f"{field}.{folded(name, _NAME_CHARS)}", "UNSUPPORTED", "is not a field of this object")
         for name in sorted(self.required):
             if given.get(name) is None:
                 raise Problem(f"{field}.{name}", "REQUIRED", "is required")
@@ -354,7 +356,8 @@ def checked(
                 problems.append(problem)
         elif parameter.required:
             problems.append(Problem(name, "REQUIRED", "is required"))
-    problems += [Problem(name, "UNSUPPORTED", f"is not an argument of {operation.name}") for name in given]
+    unknown = [folded(name, _NAME_CHARS) for name in list(given)[:_UNKNOWN_SHOWN]]
+    problems += [Problem(name, "UNSUPPORTED", f"is not an argument of {operation.name}") for name in unknown]
     if problems:
         raise _refusal(operation, problems)
     return values, key

@@ -6,9 +6,21 @@ its control, bidirectional and zero-width characters are shown instead of obeyed
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Controls, what turns or joins letters, blanks that take no room, tags, and variants beyond the two of emoji: a text
+# for a model can be hidden in each of them.
 _UNSEEN = frozenset(
-    [*range(0x00, 0x20), *range(0x7F, 0xA0), 0xAD, 0x61C, 0x180E, *range(0x200B, 0x2010), *range(0x2028, 0x202F)]
-    + [*range(0x2060, 0x2070), 0xFEFF, *range(0xFFF9, 0xFFFC), *range(0xE0000, 0xE0080)]
+    [*range(0x00, 0x20), *range(0x7F, 0xA0), 0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810)]
+    + [*range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x2070), 0x3164, *range(0xFE00, 0xFE0E), 0xFEFF]
+    + [0xFFA0, *range(0xFFF0, 0xFFFC), *range(0xE0000, 0xE0200)]
+)
+# In a reply, the texts that may have several lines.
+_BODIES = frozenset(
+    "acceptance_criteria blocked_reason content description next_steps reason_details result_summary text "
+    "verification".split()
 )
 
 
@@ -43,10 +55,56 @@ def legible(text: str) -> str:
     return "\n".join("".join(_shown(letter) for letter in line) for line in lines)
 
 
-def _shown(letter: str) -> str:
+def exact(text: str) -> str:
+    """A name letter for letter on one line: what ends a line or only looks like a space is shown as its code, too, and
+    so is a space at an end, where it is overlooked."""
+    if text.isascii() and text.isprintable() and text == text.strip():
+        return text
+    body = text.strip(" ")
+    before = len(text) - len(text.lstrip(" ")) if body else len(text)
+    shown = [f"<U+{ord(letter):04X}>" if letter.isspace() and letter != " " else _code(letter) for letter in body]
+    return "".join([_SPACE * before, *shown, _SPACE * (len(text) - before - len(body))])
+
+
+def readable(value: Any, name: str = "") -> Any:
+    """A reply of a room as a model may read it, whoever wrote the texts in it: what cannot be seen is shown as its
+    code, and only bodies keep their lines. name: under which a value stands."""
+    if isinstance(value, str):
+        if value.isascii() and value.isprintable():
+            return value
+        keeps = "\n\t" if name in _BODIES else ""
+        text = value.replace("\r\n", "\n") if keeps else value
+        return "".join([letter if letter in keeps else _code(letter) for letter in text])
+    if isinstance(value, dict):
+        return {key: readable(item, key) for key, item in value.items()}  # type: ignore[var-annotated]
+    if isinstance(value, list):
+        return [readable(item, name) for item in value]  # type: ignore[var-annotated]
+    return value
+
+
+def escaped(json: str) -> str:
+    """The same JSON, in which what a terminal could obey is written by its number."""
+    if json.isascii() and "\x7f" not in json:
+        return json
+    return "".join([_escape(letter) if ord(letter) in _UNSEEN else letter for letter in json])
+
+
+_SPACE = "<U+0020>"
+
+
+def _escape(letter: str) -> str:
     code = ord(letter)
-    if letter in "\n\r\t":
-        return " "
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    return f"\\u{0xD7C0 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+
+
+def _shown(letter: str) -> str:
+    return " " if letter in "\n\r\t" else _code(letter)
+
+
+def _code(letter: str) -> str:
+    code = ord(letter)
     if code in _UNSEEN or 0xD800 <= code <= 0xDFFF:
         return f"<U+{code:04X}>"
     return letter

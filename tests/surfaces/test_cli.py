@@ -758,6 +758,16 @@ def test_a_refusal_cannot_forge_a_second_line(terminal: Terminal, monkeypatch: p
     assert terminal("room").err == "PATH_HELD: one INTERNAL: two<U+001B>[2J\n"
 
 
+def test_json_says_all_and_holds_nothing_that_a_terminal_obeys(terminal: Terminal) -> None:
+    title = "a\x9b31m\u202eb\U000e0041é"
+    terminal("issue", "create", title)
+    ended = terminal.program("--json", "issue", "list")
+    assert json.loads(ended.stdout)["items"][0]["title"] == title
+    assert not {"\x9b", "\u202e", "\U000e0041"} & set(ended.stdout.decode())
+    refused = terminal.program("--json", "claim", "/\u202e\x9b/.")
+    assert not {"\x9b", "\u202e"} & set(refused.stderr.decode())
+
+
 def on_a_terminal(terminal: Terminal, columns: int, *words: str, **environ: str) -> str:
     """What a real program shows on a terminal of so many columns."""
     ours, theirs = pty.openpty()

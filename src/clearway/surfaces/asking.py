@@ -14,7 +14,7 @@ from clearway.op import Operation
 from clearway.repository import Repository
 from clearway.rooms import Rooms
 from clearway.surfaces import callers
-from clearway.untrusted import folded
+from clearway.untrusted import escaped, folded
 
 if TYPE_CHECKING:
     from clearway.surfaces.render import Paper
@@ -161,10 +161,10 @@ def say(text: str) -> None:
 
 
 def say_json(result: Any) -> None:
-    """One line of JSON on stdout, in UTF-8 whatever the locale says."""
+    """One line of JSON on stdout, in UTF-8 whatever the locale says; it may be a terminal that reads it."""
     if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]
         sys.stdout.flush()
-        sys.stdout.buffer.write(wire.dumps(result).encode("utf-8", "backslashreplace") + b"\n")
+        sys.stdout.buffer.write(escaped(wire.dumps(result)).encode("utf-8", "backslashreplace") + b"\n")
 
 
 def mention(sentence: str) -> None:

@@ -106,10 +106,10 @@ def _flush() -> None:
 
 def _refused(refusal: Refusal, words: Sequence[str]) -> int:
     from clearway import wire
-    from clearway.untrusted import folded
+    from clearway.untrusted import escaped, folded
 
     if "--json" in words:
-        line = wire.dumps(refusal.as_dict())
+        line = escaped(wire.dumps(refusal.as_dict()))
     else:
         also = "".join(f" Also: {detail['field']} {detail['message']}." for detail in refusal.details[1:])
         line = _on_paper(f"{refusal.code}: {folded(refusal.message + also, _SENTENCE_CHARS_MAX)}")

@@ -25,6 +25,7 @@ from clearway.surfaces.mcp_callers import Connection, known_name
 from clearway.surfaces.mcp_opening import Opening
 from clearway.surfaces.mcp_tools import INFO, INSTRUCTIONS, NAME, Offer, guide
 from clearway.surfaces.mcp_wire import Ends, Wire, end_with_parent, leave
+from clearway.untrusted import readable
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -140,7 +141,8 @@ def server(offer: Offer, ask: Ask) -> Server[Any]:
 
 
 def answered(reply: dict[str, Any], client: str) -> types.CallToolResult:
-    """The reply of an operation, where the model of this client reads it."""
+    """The reply of an operation, where the model of this client reads it; other agents' texts in it are shown only."""
+    reply = readable(reply)
     where, _ = READS.get(known_name(client), (BOTH, BOTH))
     return _result(_IN_DATA if where == DATA else wire.dumps(reply), None if where == TEXT else reply)
 
@@ -148,14 +150,15 @@ def answered(reply: dict[str, Any], client: str) -> types.CallToolResult:
 def refused(refusal: Refusal, client: str) -> types.CallToolResult:
     """A refusal. Its text is complete for everybody: some clients show a model nothing else of an error."""
     _, where = READS.get(known_name(client), (BOTH, BOTH))
-    return _result(error_text(refusal), None if where == TEXT else refusal.as_dict(), is_error=True)
+    return _result(error_text(refusal), None if where == TEXT else readable(refusal.as_dict()), is_error=True)
 
 
 def error_text(refusal: Refusal) -> str:
     """Code, sentence and way out on one line; on a second what the sentence has no room for."""
-    facts = {"details": refusal.details, **refusal.facts}
-    more = {name: fact for name, fact in facts.items() if fact is not None and not _is_said(fact, refusal.message)}
-    first = f"{refusal.code}: {refusal.message}"
+    said = readable(refusal.as_dict())
+    facts = {name: fact for name, fact in said.items() if name not in ("code", "message", "retryable")}
+    more = {name: fact for name, fact in facts.items() if not _is_said(fact, said["message"])}
+    first = f"{refusal.code}: {said['message']}"
     return f"{first}\n{wire.dumps(more)}" if more else first
 
 

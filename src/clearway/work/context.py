@@ -11,7 +11,7 @@ from clearway.db import Row, statements
 from clearway.lifecycle import REPEATED_FAILURES
 from clearway.limits import CONTEXT_BYTES, SINCE_CHECKPOINT_BYTES
 from clearway.op import op
-from clearway.untrusted import folded, within
+from clearway.untrusted import folded, readable, within
 from clearway.work import blocking, issues
 
 TYPE_CHECKING = False
@@ -63,7 +63,7 @@ def of_issue(tx: Tx, issue: Row, max_bytes: int) -> dict[str, Any]:
         "changes": _changes(tx, issue.id),
         "warnings": warnings(issue),
     }
-    return fitted({name: section for name, section in whole.items() if section is not None}, max_bytes)
+    return fitted({name: readable(section) for name, section in whole.items() if section is not None}, max_bytes)
 
 
 def warnings(issue: Row) -> list[str]:
