@@ -207,14 +207,17 @@ def checkout_id(repository: Repository, clock: Clock) -> str:
         identity = f"{here.st_dev}:{here.st_ino}"
     except OSError:
         return _id_of(place)
-    made = _id_of(f"{os.path.basename(place) if repository.git else place}|{identity}")
     if not repository.git:
-        return made
+        return _id_of(f"{place}|{identity}")
     file = os.path.join(place, CHECKOUT_FILE)
     try:
         known = _read_line(file).split(" ")
         if len(known) == 2 and known[0] and known[1] == identity:
             return known[0]
+    except OSError:
+        pass
+    made = _id_of(f"{os.path.basename(place)}|{identity}")
+    try:
         _write_down(file, f"{made} {identity}\n", clock)
     except OSError:
         pass  # it cannot be kept; should the directory move to another disk, it will have another id
