@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -42,6 +43,7 @@ class Desk:
     def __init__(self, tmp_path: Path, repo: Path) -> None:
         self.repo = repo
         self.home = tmp_path / "state"
+        self.before: Callable[[], None] | None = None  # what a program does before it begins
         self.environ = {
             "HOME": str(tmp_path),
             "CLEARWAY_HOME": str(self.home),
@@ -58,12 +60,12 @@ class Desk:
 
     def edit(self, file: str, agent: str = "beta", **environ: str) -> tuple[str, int]:
         """What the hook says to an edit, in this process."""
-        out, err, status = hooks.answer("generic", self._payload(file, agent), {**self.environ, **environ})
+        out, err, status = hooks.answer("generic", self.payload(file, agent), {**self.environ, **environ})
         return out + err, status
 
     def edit_outside(self, file: str, **environ: str) -> tuple[str, int]:
         """The same in a process to which the modes of files mean something."""
-        ended = self.program(["hook", "generic"], stdin=self._payload(file, "beta"), **environ)
+        ended = self.program(["hook", "generic"], stdin=self.payload(file, "beta"), **environ)
         return (ended.stdout + ended.stderr).decode(), ended.returncode
 
     def program(self, words: list[str], stdin: bytes = b"", **environ: str) -> subprocess.CompletedProcess[bytes]:
@@ -74,9 +76,10 @@ class Desk:
             cwd=self.repo,
             capture_output=True,
             timeout=60,
+            preexec_fn=self.before,
         )
 
-    def _payload(self, file: str, agent: str) -> bytes:
+    def payload(self, file: str, agent: str) -> bytes:
         payload = {"event": "before", "agent": agent, "session": f"{agent}-1", "tool": "Edit", "cwd": str(self.repo)}
         return json.dumps(payload | {"input": {"file_path": str(self.repo / file)}}).encode()
 
@@ -181,6 +184,31 @@ def test_on_a_full_disk_what_is_held_stays_held(desk: Desk) -> None:
     finally:
         apsw.set_default_vfs("unix")
         disk.unregister()
+
+
+def no_file_grows() -> None:
+    """What a full disk is to whoever has to make even the index of a log anew."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+@pytest.mark.parametrize("left", [left_by_a_clean_end, left_without_an_index], ids=lambda left: left.__name__)
+def test_on_a_disk_that_was_full_before_the_room_is_opened_what_is_held_stays_held(
+    desk: Desk, left: Callable[[Desk, Rooms], None]
+) -> None:
+    """P46, C20: the last who closes a room takes the index of its log along, and a new one cannot be made."""
+    rooms = desk.rooms()
+    desk.hold(rooms)
+    left(desk, rooms)
+
+    desk.before = no_file_grows
+    said, status = desk.edit_outside("held.txt")
+    assert (status, "held.txt is held by alpha" in said) == (2, True), said
+    said, status = desk.edit_outside("free.txt")
+    assert (status, said.count("\n"), "guard open (STORAGE_FAILURE" in said) == (0, 1, True), said
+    assert desk.edit_outside("free.txt", CLEARWAY_FAIL_CLOSED="1")[1] == 2
+    ended = desk.program(["claim", "free.txt", "--as", "beta"])
+    assert (ended.returncode, ended.stderr.startswith(b"STORAGE_FAILURE: ")) == (5, True)
+    assert desk.edit("free.txt") == ("", 0), "it can be written again"
 
 
 # --- what another keeps -----------------------------------------------------------------------------------------------

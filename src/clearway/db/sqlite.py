@@ -61,6 +61,8 @@ _SETTINGS = (
     "PRAGMA temp_store = MEMORY"
 )
 _READ_WRITE = apsw.SQLITE_OPEN_READWRITE
+# The index of a log is memory in a file: on a full disk, or past the limit of a process, making it is an I/O error.
+_CANNOT_WRITE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.FullError, apsw.IOError)
 _READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
 
@@ -140,6 +142,7 @@ class SqliteEngine:
         self._frozen = False  # what was opened does not see what others write
         self.turns = Turns(path + "-turn")
         self.read_only = False
+        self._unwritable: apsw.Error | None = None  # why, when it is more than a file or folder that is closed to us
 
     # --- opening ------------------------------------------------------------------------------------------------
 
@@ -220,17 +223,18 @@ class SqliteEngine:
                 version = self._connect(_opened(self.path, _READ_WRITE))
                 platforms.keep_private(self.path)  # not before it proved to be a room: it may be somebody else's file
                 return version
-            except (apsw.CantOpenError, apsw.ReadOnlyError):
+            except _CANNOT_WRITE as error:
                 if not os.path.exists(self.path):
                     raise
+                self._unwritable = error if isinstance(error, (apsw.FullError, apsw.IOError)) else None
                 return self._open_read_only()
 
     def _open_read_only(self) -> int:
-        """A folder in which nothing can be written still answers who holds what."""
+        """A folder in which nothing can be written, and a disk that is full, still answer who holds what."""
         self.read_only = True
         try:
             return self._connect(_opened(address_of(self.path, "mode=ro"), _READ_ONLY))
-        except (apsw.CantOpenError, apsw.ReadOnlyError):
+        except _CANNOT_WRITE:
             pass
         self._frozen = True
         if os.path.exists(self.path + "-wal"):
@@ -323,7 +327,7 @@ class SqliteEngine:
                 self.drop()  # perhaps it can be written again
                 connection = self._live()
             if self.read_only:
-                raise apsw.ReadOnlyError("nothing can be written beside the file")
+                raise self._unwritable or apsw.ReadOnlyError("nothing can be written beside the file")
             if durable is not self._durable:  # inside a transaction this would be ignored
                 connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
                 self._durable = durable
@@ -485,7 +489,7 @@ def _refuse(error: apsw.Error | OSError, path: str) -> NoReturn:
 
 
 def _reason(error: BaseException) -> str:
-    if isinstance(error, apsw.FullError):
+    if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
         return "the disk is full"
     if isinstance(error, apsw.ReadOnlyError):
         return "it is read-only"
