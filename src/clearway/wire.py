@@ -108,3 +108,19 @@ def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
 def is_list(value: Any) -> TypeGuard[list[Any]]:
     """Whether a value that `loads` read is a JSON array."""
     return isinstance(value, list)
+
+
+def is_broken(value: Any) -> bool:
+    """Whether half of a surrogate pair stands alone in a text of this value: what no encoding can carry."""
+    waiting = [value]
+    while waiting:
+        each: Any = waiting.pop()
+        if isinstance(each, str):
+            if not each.isascii() and any("\ud800" <= letter <= "\udfff" for letter in each):
+                return True
+        elif is_object(each):
+            waiting += each
+            waiting += each.values()
+        elif is_list(each):
+            waiting += each
+    return False

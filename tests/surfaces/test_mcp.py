@@ -417,6 +417,52 @@ def test_malformed_words_about_a_call_are_refused_and_the_next_call_is_answered(
     assert heard[2]["result"]["isError"] is True
 
 
+HALF = "\ud800"
+
+
+@pytest.mark.parametrize(
+    ("said", "identity", "code"),
+    [
+        ("garbage", None, -32700),
+        ('{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "room"', None, -32700),
+        ("[" * 5_000 + "]" * 5_000, None, -32700),
+        ("[]", None, -32600),
+        ([request(5, "ping"), request(6, "ping")], None, -32600),
+        ("5", None, -32600),
+        (request({}, "ping"), None, -32600),
+        (request(1.5, "ping"), None, -32600),
+        (request(None, "ping"), None, -32600),
+        (request(True, "ping"), None, -32600),
+        (request(HALF, "ping"), None, -32600),
+        ({**request(5, "ping"), "jsonrpc": "1.0"}, 5, -32600),
+        ({"id": 5, "method": "ping"}, 5, -32600),
+        ({**request(5, "ping"), "method": 7}, 5, -32600),
+        ({"jsonrpc": "2.0", "id": 5}, 5, -32600),
+        ({**request(5, "ping"), "params": []}, 5, -32600),
+        (request(5, "tools/call", name="room", arguments={"status": HALF}), 5, -32600),
+        (request(5, "tools/call", name="room", arguments={HALF: 1}), 5, -32600),
+        (request(5, "tools/call", name="room", arguments={"x": [[{"y": HALF}]]}), 5, -32600),
+        (request(5, "tools/call", name="room", arguments={"x": json.loads("[" * 400 + "]" * 400)}), 5, -32700),
+        ('{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"room","arguments":{"x":NaN}}}', None, -32700),
+    ],
+)
+@pytest.mark.parametrize("opened", [[], [hello(), READY]], ids=["first", "later"])
+def test_what_is_no_message_is_answered_and_the_next_one_too(
+    opened: list[Any], said: Any, identity: Any, code: int
+) -> None:
+    word = said if isinstance(said, str) else json.dumps(said)
+    heard = whole(*opened, word, *([] if opened else [hello(), READY]), "", request("next", "ping"))
+    errors = [answer for answer in heard if "error" in answer]
+    assert [(error["id"], error["error"]["code"]) for error in errors] == [(identity, code)]
+    assert errors[0]["error"]["message"]
+    assert by_id([answer for answer in heard if "result" in answer])["next"]["result"] == {}
+
+
+def test_a_notification_is_never_answered() -> None:
+    for word in ({"jsonrpc": "2.0", "method": "x", "params": 5}, {"jsonrpc": "2.0", "method": HALF}):
+        assert [answer["id"] for answer in whole(hello(), READY, word, request("next", "ping"))] == [0, "next"]
+
+
 def test_what_was_asked_is_answered_though_the_client_has_said_its_last_word() -> None:
     async def slow(*_: Any) -> dict[str, Any]:
         for _turn in range(50):

@@ -16,6 +16,7 @@ from clearway.surfaces.mcp_tools import INFO, INSTRUCTIONS, Offer
 # Oldest first. A client of the handshake era begins with `initialize`, a modern one sends an envelope each time.
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"
+PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 CAPABILITIES = {"tools": {"listChanged": False}, "resources": {"listChanged": False, "subscribe": False}}
 
 _RESERVED = "io.modelcontextprotocol/"
@@ -99,9 +100,41 @@ def read(line: bytes) -> Message | None:
     method, params, identity = message.get("method"), message.get("params"), message.get("id")
     if message.get("jsonrpc") != "2.0" or not isinstance(method, str) or not isinstance(params, dict | None):
         return None
-    if "id" in message and type(identity) not in (int, str):
+    if "id" in message and (type(identity) not in (int, str) or wire.is_broken(identity)):
         return None
     return Message(identity, method, cast("dict[str, Any]", params or {}))
+
+
+def objection(line: bytes) -> str | None:
+    """The answer to a line that is no message of this protocol, empty if nobody waits for one; None for a message. The
+    SDK says nothing to such a line, and its sender waits for ever."""
+    try:
+        said: Any = wire.loads(line)
+    except ValueError:
+        return refused(None, PARSE_ERROR, "This line is not JSON in UTF-8, or it is nested too deeply.")
+    if not isinstance(said, dict):
+        return refused(None, INVALID_REQUEST, "A message is one JSON object; batches are not spoken here.")
+    message = cast("dict[str, Any]", said)
+    given = message.get("id")
+    identity = given if type(given) in (int, str) and not wire.is_broken(given) else None
+    if "method" not in message and ("result" in message or "error" in message):
+        return None
+    if message.get("jsonrpc") != "2.0" or not isinstance(message.get("method"), str):
+        return refused(identity, INVALID_REQUEST, 'A request has "jsonrpc": "2.0" and the name of a method.')
+    if "id" not in message:
+        return None if isinstance(message.get("params"), dict | None) else ""
+    if identity is None:
+        return refused(None, INVALID_REQUEST, "The id of a request is a text or a whole number.")
+    if not isinstance(message.get("params"), dict | None):
+        return refused(identity, INVALID_REQUEST, "The params of a request are an object.")
+    if wire.is_broken(message):
+        return refused(identity, INVALID_REQUEST, "A text in it is not valid Unicode: half of a pair stands alone.")
+    return None
+
+
+def refused(identity: int | str | None, code: int, sentence: str) -> str:
+    """An error of the protocol itself."""
+    return wire.dumps({"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": sentence}})
 
 
 def _is_hello(params: dict[str, Any]) -> bool:

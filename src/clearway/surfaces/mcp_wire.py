@@ -17,7 +17,7 @@ from typing import NoReturn
 from clearway import wire
 from clearway.errors import Refusal
 from clearway.limits import PAYLOAD_BYTES_MAX
-from clearway.surfaces.mcp_opening import Opening, read
+from clearway.surfaces.mcp_opening import PARSE_ERROR, Opening, objection, read, refused
 
 PARENT_WATCH_SECONDS = 1.0
 LAST_WORDS_SECONDS = 1.5  # after stdin has ended: what was asked before is still answered
@@ -62,8 +62,9 @@ class Wire:
 class Ends:
     """The same as the SDK's transport wants it: something to iterate over, something to write to.
 
-    The server is shown the opening again, and its answer to the greeting is kept back. The end of stdin is held back
-    until what was asked is answered, because the SDK drops what is under way when it comes.
+    The server is shown the opening again, and its answer to the greeting is kept back. What it could not read is
+    answered here. The end of stdin is held back until what was asked is answered, because the SDK drops what is under
+    way when it comes.
     """
 
     def __init__(self, wire: Wire, opening: Opening, line: bytes) -> None:
@@ -82,12 +83,7 @@ class Ends:
         return self
 
     async def __anext__(self) -> str:
-        import asyncio
-
-        if self._shown:
-            line = self._shown.popleft()
-        else:
-            line = await asyncio.get_running_loop().run_in_executor(self._thread, self._next)
+        line = await self._next_message()
         if not line:
             if self._unanswered:
                 await self._all_answered.wait()
@@ -97,6 +93,23 @@ class Ends:
             self._unanswered += 1
             self._all_answered.clear()
         return line.decode("utf-8", "replace")
+
+    async def _next_message(self) -> bytes:
+        """The next line that the server understands; empty at the end."""
+        import asyncio
+
+        while True:
+            if self._shown:
+                line = self._shown.popleft()
+            else:
+                line = await asyncio.get_running_loop().run_in_executor(self._thread, self._next)
+            if not line:
+                return line
+            error = "" if line.isspace() else _objection(line)
+            if error is None:
+                return line
+            if error:
+                self._wire.say(error + "\n")
 
     async def write(self, text: str) -> None:
         if text.startswith(_ANSWER):
@@ -116,6 +129,21 @@ class Ends:
         if not line:
             _begin(lambda: (threading.Event().wait(LAST_WORDS_SECONDS), leave()))
         return line
+
+
+def _objection(line: bytes) -> str | None:
+    """As that of the protocol; and whatever else the SDK would drop without a word."""
+    from mcp_types import jsonrpc_message_adapter
+
+    found = objection(line)
+    if found is not None:
+        return found
+    try:
+        jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:  # pydantic's own is one
+        asked = read(line)
+        return refused(asked.identity, PARSE_ERROR, "This message cannot be read.") if asked is not None else ""
+    return None
 
 
 def end_with_parent() -> None:
