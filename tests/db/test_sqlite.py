@@ -386,6 +386,8 @@ def tampered(home: Path, project: str, *statements: str) -> bytes:
         "UPDATE schema_migration SET checksum = replace(checksum, substr(checksum, 1, 1), 'x') WHERE version = 1",
         "UPDATE schema_migration SET name = 'other' WHERE version = 1",
         "UPDATE schema_migration SET version = 99 WHERE version = 1",
+        "DELETE FROM schema_migration",
+        "DELETE FROM schema_migration; PRAGMA user_version = 0",
         f"PRAGMA user_version = {SCHEMA + 1}",
     ],
 )
@@ -397,6 +399,19 @@ def test_a_foreign_or_newer_schema_is_refused_and_not_touched(home: Path, projec
 
     assert refusal.code == "STORAGE_MIGRATION"
     assert file_of(home, project).read_bytes() == before
+
+
+def test_what_a_room_has_is_told_by_its_history_and_the_number_follows(home: Path, project: str) -> None:
+    tampered(home, project, "PRAGMA user_version = 0")
+
+    hook = opened(home, project, upgrade=False)
+    create(hook)
+    hook.close()
+    assert titles(opened(home, project)) == ["Parser"]
+
+    raw = apsw.Connection(str(file_of(home, project)))
+    assert raw.pragma("user_version") == SCHEMA
+    raw.close()
 
 
 def test_a_newer_schema_is_refused_to_a_hook_as_well(home: Path, project: str) -> None:

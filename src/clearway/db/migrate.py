@@ -80,7 +80,9 @@ def check_usable(version: int, engine: str, where: str) -> None:
 
 
 def check_history(applied: list[Row], engine: str, where: str) -> None:
-    """Refuse a room whose recorded history is not a beginning of ours."""
+    """Refuse a room whose recorded history is not a beginning of ours. A room is made whole, so it has one."""
+    if not applied:
+        raise _unknown_history(where, 1)
     known = {migration.version: migration for migration in migrations(engine)}
     for place, row in enumerate(applied, start=1):
         migration = known.get(row.version)
@@ -89,11 +91,15 @@ def check_history(applied: list[Row], engine: str, where: str) -> None:
             or migration is None
             or (row.name, row.checksum) != (migration.name, migration.checksum)
         ):
-            raise Refusal(
-                "STORAGE_MIGRATION",
-                f"The room at {where} has a schema history that this Clearway does not recognise (step {row.version}); "
-                "it was not touched. Restore a backup or use the Clearway that wrote it.",
-            )
+            raise _unknown_history(where, row.version)
+
+
+def _unknown_history(where: str, step: int) -> Refusal:
+    return Refusal(
+        "STORAGE_MIGRATION",
+        f"The room at {where} has a schema history that this Clearway does not recognise (step {step}); it was not "
+        "touched. Restore a backup or use the Clearway that wrote it.",
+    )
 
 
 def record(session: Session, migration: Migration, wall: int) -> None:

@@ -158,9 +158,10 @@ class SqliteEngine:
         version = self._open()
         check_version(version, self.path)
         if upgrade and not self.read_only:
-            self._upgrade()
-        elif version < SCHEMA:
-            check_usable(version, self.name, self.path)
+            self._upgrade(version)
+        elif version < SCHEMA:  # the number is a note; what was applied is what the history says
+            pending = self._pending(self.begin(writes=False))
+            check_usable(pending[0].version - 1 if pending else SCHEMA, self.name, self.path)
         return made
 
     def _create(self, seed: dict[str, Any]) -> bool:
@@ -268,10 +269,11 @@ class SqliteEngine:
         self._connection = connection
         return int(version)
 
-    def _upgrade(self) -> None:
-        if not self._pending(self.begin(writes=False)):
+    def _upgrade(self, version: int) -> None:
+        if self._pending(self.begin(writes=False)):
+            self._back_up()
+        elif version == SCHEMA:
             return
-        self._back_up()
         session = self.begin(writes=True)
         try:
             for migration in self._pending(session, goes_on=True):  # another process may have been first
