@@ -9,6 +9,7 @@ from tests.conftest import HOUR, HandClock
 
 from clearway import clock as clocks
 from clearway.clock import Clock, FileClock, room_time
+from clearway.errors import Refusal
 
 DAY = 24 * HOUR
 
@@ -111,3 +112,27 @@ def test_a_clock_in_a_file_is_moved_for_every_process_that_reads_it(tmp_path: Pa
     file.write_text("2000 50\n")
 
     assert (clock.monotonic(), clock.wall()) == (2_000, 2_050)
+
+
+@pytest.mark.parametrize("content", [None, "", "1000", "1000 x", "1 2 3", "\x00"])
+def test_a_file_that_holds_no_time_is_named_in_one_line(tmp_path: Path, content: str | None) -> None:
+    file = tmp_path / "clock"
+    if content is not None:
+        file.write_text(content)
+
+    for ask in (FileClock(str(file)).wall, FileClock(str(file)).monotonic, FileClock(str(file)).new_id):
+        with pytest.raises(Refusal) as caught:
+            ask()
+        assert caught.value.code == "STORAGE_CONFIGURATION"
+        assert str(file) in caught.value.message
+
+
+def test_a_file_that_is_just_being_written_is_looked_at_again(tmp_path: Path) -> None:
+    file = tmp_path / "clock"
+    file.write_text("10")
+
+    class Watched(FileClock):
+        def pause(self, milliseconds: float) -> None:
+            file.write_text("1000 50")
+
+    assert Watched(str(file)).wall() == 1_050

@@ -11,7 +11,9 @@ import os
 import time
 
 from clearway import platforms
+from clearway.errors import Refusal
 from clearway.limits import REBOOT_GAP_MS_MAX
+from clearway.untrusted import folded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,9 +82,18 @@ class FileClock(Clock):
         return "test-clock"
 
     def _read(self) -> tuple[int, int]:
-        with open(self._path, encoding="utf-8") as file:
-            room, offset = file.read().split()
-        return int(room), int(offset)
+        """Whoever moves the clock may just be writing the file, so a second look comes before a refusal."""
+        for wait_ms in (1, 5, 25, 0):
+            try:
+                with open(self._path, encoding="utf-8") as file:
+                    room, offset = file.read().split()
+                return int(room), int(offset)
+            except (OSError, ValueError):
+                self.pause(wait_ms)
+        raise Refusal(
+            "STORAGE_CONFIGURATION",
+            f"CLEARWAY_TEST_CLOCK must name a file with two integers, and {folded(self._path, 200)} is none.",
+        )
 
 
 def room_time(anchor: tuple[str, int, int, int], clock: Clock) -> int:
