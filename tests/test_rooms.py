@@ -141,6 +141,29 @@ def test_files_outside_every_repository_belong_to_the_machine(house: House, tmp_
     assert len(house.files) == 1
 
 
+def test_too_many_paths_are_refused_before_any_is_looked_for(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    def locate(*_: Any) -> None:
+        raise AssertionError("looked at the disk")
+
+    house.init()
+    monkeypatch.setattr(repository, "locate", locate)
+    for operation in ("claim_paths", "release_paths"):
+        with pytest.raises(Refusal) as caught:
+            house.ask(operation, paths=[f"src/{number}" for number in range(100_000)])
+        assert caught.value.code == "LIMIT_EXCEEDED"
+
+
+def test_the_paths_an_issue_will_change_do_not_choose_its_room(house: House) -> None:
+    """They are looked for nowhere: they may not exist yet, and are spelled from the root."""
+    house.init()
+    inner = house.repo / "inner"
+    inner.mkdir()
+    git(inner, "init", "-q")
+    house.ask("create_issue", title="Both", paths=["inner/a.py", "src/a.py"])
+    assert house.titles() == ["Both"]
+    assert house.titles(inner) == []
+
+
 def test_a_fresh_clone_gets_an_empty_room_and_one_line_says_so(house: House, tmp_path: Path) -> None:
     """I7."""
     house.init()

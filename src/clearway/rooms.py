@@ -18,7 +18,7 @@ from clearway.clock import iso
 from clearway.config import Caller, Settings, read_pointer, read_team
 from clearway.db import statements
 from clearway.errors import Refusal
-from clearway.limits import COMMAND_LOCK_WAIT_MS
+from clearway.limits import COMMAND_LOCK_WAIT_MS, PATHS_PER_CLAIM_MAX
 from clearway.policy import Outside
 from clearway.room import MACHINE, Room, beat_folder, known_address, open_machine_room, open_room, open_room_file
 
@@ -91,6 +91,12 @@ class Rooms:
         if project not in self._open:
             self._check_connected(place, project)
         return self._of_project(project)
+
+    def check_home(self, folder: str) -> None:
+        """Refuse a home inside the repository in which someone works: before anything is written there."""
+        found = repository.holding(os.path.realpath(folder)) if os.path.isabs(folder) else None
+        if found is not None:
+            self._check_outside(found)
 
     def of_session(self, session: str) -> list[Room]:
         """The rooms in which a session has acted on this machine: one that works in several ends its turn in all."""
@@ -231,7 +237,7 @@ class Rooms:
         return self._ask(operation, arguments, caller)
 
     def _ask(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
-        groups = self._by_room(arguments, caller)
+        groups = self._by_room(operation, arguments, caller)
         if groups is None:
             return self.of_folder(caller.cwd).ask(operation, arguments, caller)
         if len(groups) == 1:
@@ -277,13 +283,21 @@ class Rooms:
         names = {name: None for reply in replies for name in reply}
         return {name: [item for reply in replies for item in reply.get(name, [])] for name in names}
 
-    def _by_room(self, arguments: dict[str, Any], caller: Caller) -> list[tuple[Room, list[str]]] | None:
-        """The rooms that hold these paths, in order of id, each with its own; None when no path is given."""
+    def _by_room(
+        self, operation: Operation, arguments: dict[str, Any], caller: Caller
+    ) -> list[tuple[Room, list[str]]] | None:
+        """The rooms that hold these paths, in order of id, each with its own; None when no path on a disk is given."""
+        from clearway.arguments import checked, form
+
+        if not form(operation).takes_paths:
+            return None
         given: Any = next((arguments[name] for name in _PATH_ARGUMENTS if arguments.get(name)), None)
         listed = given if wire.is_list(given) else [given]
         raws: list[str] = [raw for raw in listed if isinstance(raw, str)]
         if not raws or len(raws) != len(listed):
             return None
+        if len(raws) > PATHS_PER_CLAIM_MAX:  # each is looked for on the disk: too many are refused before that
+            checked(operation, arguments, caller, self.clock)
         cwd = arguments.get("cwd")
         if not isinstance(cwd, str) or not cwd:
             cwd = caller.cwd  # the door refuses what is not a text
@@ -400,6 +414,7 @@ class Rooms:
             raise Refusal(
                 "STORAGE_CONFIGURATION",
                 f"CLEARWAY_HOME ({home}) is inside the repository {place.root}; choose another.",
+                inside=place.root,
             )
 
     def _check_connected(self, place: Repository, project: str) -> None:
