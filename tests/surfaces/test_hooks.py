@@ -384,3 +384,33 @@ def test_a_corrupt_room_follows_the_fail_mode_and_is_counted(desk: Desk) -> None
     assert err.count("\n") == 1
     assert "STORAGE_CORRUPT" in (Path(desk.environ["CLEARWAY_HOME"]) / "run" / "guard-open").read_text()
     assert desk.hook("generic", payload, CLEARWAY_FAIL_CLOSED="1")[2] == 2
+
+
+@pytest.mark.parametrize("moment", ["start", "prompt", "before", "after", "stop", "end", "unreadable"])
+def test_nothing_is_written_where_state_would_be_inside_the_repository(desk: Desk, moment: str) -> None:
+    """I2."""
+    desk.environ["CLEARWAY_HOME"] = str(desk.repo / "state")
+    payload = {"event": moment, "agent": "beta", "session": "b1", "tool": "Edit", "cwd": str(desk.repo)}
+    raw = json.dumps(payload | {"input": {"file_path": "held.txt"}})
+    if moment == "unreadable":
+        raw = json.dumps({"event": "before", "cwd": str(desk.repo), "agent": 7, "tool": {}, "input": 7})
+
+    out, err, status = desk.hook("generic", raw)
+
+    assert (out, err.count("\n"), status) == ("", 1, 0)
+    assert "guard open (STORAGE_CONFIGURATION: CLEARWAY_HOME" in err
+    assert not (desk.repo / "state").exists()
+    assert desk.hook("generic", raw, CLEARWAY_FAIL_CLOSED="1")[2] == (2 if moment in ("before", "unreadable") else 0)
+
+
+def test_a_passage_is_counted_whatever_the_clock_of_a_test_says(desk: Desk, tmp_path: Path) -> None:
+    payload = {"event": "before", "agent": "beta", "tool": "Edit", "cwd": str(desk.repo), "input": {"file_path": "x"}}
+    (tmp_path / "clock").write_text("1000")
+
+    assert (
+        "guard open (STORAGE_CONFIGURATION"
+        in desk.hook("generic", payload, CLEARWAY_TEST_CLOCK=str(tmp_path / "clock"))[1]
+    )
+
+    (line,) = (Path(desk.environ["CLEARWAY_HOME"]) / "run" / "guard-open").read_text().splitlines()
+    assert line.endswith(" STORAGE_CONFIGURATION")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from clearway import config, wire
+from clearway.clock import Clock
 from clearway.config import Settings
 from clearway.errors import Refusal
 from clearway.limits import HOOK_LOCK_WAIT_MS, HOOK_WAIT_MS, PAYLOAD_BYTES_MAX
@@ -75,8 +76,6 @@ def answered(client: str, raw: bytes, environ: Mapping[str, str]) -> Answer:
     call = _read(adapter, raw, environ)
     visit: Visit | None = None
     try:
-        if call.problem:
-            raise Refusal("INVALID_ARGUMENT", call.problem)
         visit = _visit(call, Settings(environ))
         decision = decide(visit)
     except Refusal as refusal:
@@ -90,6 +89,9 @@ def answered(client: str, raw: bytes, environ: Mapping[str, str]) -> Answer:
 
 def _visit(call: ToolCall, settings: Settings) -> Visit:
     rooms = Rooms(settings, upgrade=False, lock_wait_ms=HOOK_LOCK_WAIT_MS)
+    rooms.check_home(call.cwd or "")
+    if call.problem:
+        raise Refusal("INVALID_ARGUMENT", call.problem)
     return Visit(call, rooms, callers.of_hook(call, settings, rooms.liveness))
 
 
@@ -180,7 +182,8 @@ def _failed(call: ToolCall, refusal: Refusal, visit: Visit | None, environ: Mapp
         call.moment = "before"  # what cannot be read may be a call that is about to write
     if call.moment in _DENIABLE and _fails_closed(visit, environ):
         return Decision(deny=f"{said} (the guard is set to fail closed)")
-    _count(environ, refusal.code)
+    if "inside" not in refusal.facts:  # nothing of ours is written into a repository
+        _count(environ, refusal.code)
     return Decision(warning=f"clearway: guard open ({said})\n")
 
 
@@ -207,11 +210,18 @@ def _count(environ: Mapping[str, str], code: str) -> None:
         descriptor = os.open(os.path.join(folder, "guard-open"), os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
         try:
             if os.fstat(descriptor).st_size < 1_048_576:
-                os.write(descriptor, f"{Settings(environ).clock().wall()} {code}\n".encode())
+                os.write(descriptor, f"{_wall(environ)} {code}\n".encode())
         finally:
             os.close(descriptor)
     except (OSError, Refusal, ValueError):
         pass
+
+
+def _wall(environ: Mapping[str, str]) -> int:
+    try:
+        return Settings(environ).clock().wall()
+    except Refusal:  # a test's clock that cannot be read
+        return Clock().wall()
 
 
 def _payload(raw: bytes) -> tuple[dict[str, Any], str]:
