@@ -703,6 +703,24 @@ def test_a_closed_stream_is_no_crash(terminal: Terminal, closed: str) -> None:
         assert ended.stderr.count(b"\n") <= 1
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_an_answer_that_cannot_be_written_is_no_failure_of_the_room(terminal: Terminal, unbuffered: str) -> None:
+    """What was asked is done: whoever tried again would do it twice."""
+    for number, words in enumerate((["issue", "create", "X"], ["--json", "issue", "create", "X"]), start=1):
+        ended = subprocess.run(
+            ["/bin/sh", "-c", '"$@" > /dev/full', "sh", *PROGRAM, *words],
+            cwd=terminal.folder,
+            env=terminal.environ | {"PYTHONUNBUFFERED": unbuffered},
+            capture_output=True,
+            text=True,
+        )
+        assert ended.returncode == 1
+        assert ended.stderr == (
+            "clearway: what was asked is done, but the answer could not be written: No space left on device.\n"
+        )
+        assert len(terminal("--json", "issue", "list").json["items"]) == number
+
+
 # --- what is loaded ---------------------------------------------------------------------------------------------------
 
 

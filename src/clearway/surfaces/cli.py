@@ -10,20 +10,36 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from io import TextIOWrapper
+from io import BufferedIOBase, BufferedWriter, FileIO, TextIOWrapper
 
 from clearway.errors import Refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import NoReturn, TextIO
+    from typing import Any, NoReturn, TextIO
 
     import click
 
 INTERRUPTED = 130
 _SENTENCE_CHARS_MAX = 4_000
 _COLUMNS_MIN = 52  # click writes help for no fewer, unless it is told
+
+
+class Unheard(Exception):
+    """The answer could not be written: the disk behind stdout is full, not that of the room."""
+
+
+class _Out(FileIO):
+    """Standard output, whose failures are told apart from those of everything else that is written."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise Unheard(error.strerror or type(error).__name__) from error
 
 
 def main() -> NoReturn:
@@ -41,9 +57,17 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    _watch_stdout()
     status = run(words)
     # The interpreter's farewell takes longer than the command, and has nothing left to do: rooms are closed.
     os._exit(status)
+
+
+def _watch_stdout() -> None:
+    out: Any = sys.stdout
+    if isinstance(getattr(out, "buffer", None), BufferedIOBase | FileIO):
+        raw = BufferedWriter(_Out(out.fileno(), "wb", closefd=False))
+        sys.stdout = TextIOWrapper(raw, out.encoding, out.errors, line_buffering=out.line_buffering)
 
 
 def run(words: Sequence[str]) -> int:
@@ -61,6 +85,8 @@ def _funnelled(act: Callable[[], int], words: Sequence[str]) -> int:
     except BrokenPipeError:
         _hush(sys.stdout)
         return 1
+    except Unheard as lost:
+        return _done_unheard(lost)
     except OSError as error:
         return _refused(Refusal("STORAGE_FAILURE", _what_the_system_said(error)), words)
     except Exception as error:
@@ -154,6 +180,17 @@ def _where_it_rose(error: Exception) -> str:
 
 def _debugging(environ: Mapping[str, str]) -> bool:
     return environ.get("CLEARWAY_LOG", "") == "debug"
+
+
+def _done_unheard(lost: Unheard) -> int:
+    """The answer is lost and the act is not: no refusal, and nothing to try again."""
+    _hush(sys.stdout)
+    try:
+        print(f"clearway: what was asked is done, but the answer could not be written: {lost}.", file=sys.stderr)
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        _hush(sys.stderr)
+    return 1
 
 
 def _hush(stream: TextIO) -> None:
