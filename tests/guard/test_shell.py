@@ -13,7 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from clearway.guard import shellparse, shellwalk
-from clearway.guard.shell import cannot_write, writes
+from clearway.guard.shell import ShellWrites, cannot_write, writes
+from clearway.guard.shelltext import guessed
 
 HOME = "/home/me"
 
@@ -142,6 +143,18 @@ WRITES: list[tuple[str, list[str]]] = [
     ("read F <<< f; echo > $F", ["f"]),
     ("printf -v F '%s.txt' f; echo > $F", ["f.txt"]),
     ("while read -r F; do echo > \"$F\"; done <<'EOF'\nf\ng h\nEOF", ["f", "g h"]),
+    ("F=FILE; echo > ${F,,}.txt", ["file.txt"]),
+    ("F=file; echo > ${F^}.txt", ["File.txt"]),
+    ("bash -c 'echo > \"$0\"' f", ["f"]),
+    ("echo > ~+/f", ["/repo/f"]),
+    ("find . -name x -exec tee f \\;", ["f"]),
+    ("find . -exec sh -c 'echo > f' \\; -exec tee g +", ["f", "g"]),
+    ("watch -n 2 'echo > f'", ["f"]),
+    ("su me -c 'echo > f'", ["f"]),
+    ("script -qc 'echo > f' /dev/null", ["f"]),
+    ("patch f <<'EOF'\n--- a/g\n+++ b/g\nEOF", ["f"]),
+    ("patch -o f -i x.diff", ["f"]),
+    ("patch -d d f x.diff", ["d/f"]),
     ("echo > $PWD/f", ["/repo/f"]),
     ("echo > $(pwd)/f", ["/repo/f"]),
     ("echo > $(echo f)", ["f"]),
@@ -338,6 +351,32 @@ def test_what_may_or_may_not_have_run_is_taken_both_ways(repository: str) -> Non
     assert paths("if a; then cd deploy; exit; fi; echo > f", repository) == ["f"]
 
 
+def test_the_root_that_git_tells_is_known(repository: str) -> None:
+    (Path(repository) / ".git").mkdir()
+    (Path(repository) / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    assert paths('cd src && cd "$(git rev-parse --show-toplevel)" && echo > f', repository) == ["f"]
+
+
+def test_names_that_a_glob_finds_are_among_what_is_written(repository: str) -> None:
+    """There may be more of them when the line runs."""
+    for name in ("a.txt", "b.txt", "c[1].md", ".hidden.txt", "src/d.txt"):
+        (Path(repository) / name).touch()
+    for command, named in (
+        ("echo > a.t*t", ["a.txt"]),
+        ("for f in *.txt; do echo > $f; done", ["a.txt", "b.txt"]),
+        ("tee [!b].txt src/*", ["a.txt", "src/d.txt"]),
+        ("echo > s?c/[a-d].txt", ["src/d.txt"]),
+        ('tee "c[1]".m*', ["c[1].md"]),
+        ("tee .*.txt", [".hidden.txt"]),
+        ("echo > none*", []),
+        (f"tee {repository}/src/*.txt", [f"{repository}/src/d.txt"]),
+    ):
+        found = writes(command, repository, HOME)
+        assert [target.path for target in found.targets] == named, command
+        assert found.unknown
+    assert paths("echo > '*.txt'", repository) == ["*.txt"]
+
+
 PATCH = "*** Begin Patch\n*** Update File: deploy/x.sh\n@@\n-a\n+b > c\n*** Delete File: held.txt\n*** End Patch"
 FILES = [("deploy/x.sh", "edit"), ("held.txt", "delete")]
 
@@ -499,9 +538,27 @@ def test_a_hostile_line_ends_and_never_claims_to_be_harmless(command: str) -> No
     assert found.unknown or found.targets
 
 
+def guesses(found: ShellWrites) -> list[str]:
+    return [os.path.relpath(target.path, "/repo") for target in found.guesses]
+
+
 def test_a_parser_that_does_not_answer_in_time_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shellparse, "PARSE_MS_MAX", 0)
-    assert writes("echo > f", "/repo", HOME).unknown
+    found = writes("echo > f", "/repo", HOME)
+    assert found.unknown
+    assert found.unread == shellparse.TOO_LONG
+    assert (found.targets, guesses(found)) == ([], ["f"])
+
+
+def test_a_target_that_depends_on_more_than_the_line_was_read_all_the_same() -> None:
+    """Such a line is allowed without a word; one that was not read follows the fail mode."""
+    for command, _ in UNKNOWN:
+        assert not writes(command, "/repo", HOME).unread, command
+
+
+def test_what_the_parser_takes_for_no_shell_is_read_as_text() -> None:
+    """Another shell may run it."""
+    assert guesses(writes("for f (a b) echo x > g\necho > 'h i'", "/repo", HOME)) == ["g", "h i"]
 
 
 def test_a_system_without_files_in_memory_is_served_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -510,18 +567,70 @@ def test_a_system_without_files_in_memory_is_served_too(monkeypatch: pytest.Monk
 
 
 def test_without_a_parser_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(shellparse.sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert writes("echo > f", "/repo", HOME).unknown
-    monkeypatch.setattr(shellparse.sys, "executable", "")
-    assert writes("echo > f", "/repo", HOME).unknown
+    for executable in (str(tmp_path / "python"), ""):
+        monkeypatch.setattr(shellparse.sys, "executable", executable)
+        found = writes("echo > f", "/repo", HOME)
+        assert found.unread == shellparse.NO_PARSER
+        assert (found.targets, guesses(found)) == ([], ["f"])
+    assert not shellparse.can_parse()
+
+
+def test_a_parser_that_breaks_has_read_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    broken = tmp_path / "shfmt"
+    broken.write_text("#!/bin/sh\necho 'fatal error: out of memory' >&2\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(shellparse.sys, "executable", str(tmp_path / "python"))
+    found = writes("echo > f", "/repo", HOME)
+    assert (found.unread, guesses(found)) == (shellparse.NO_PARSER, ["f"])
+
+
+PLAINLY: list[tuple[str, list[str]]] = [
+    ("echo x > f; tee -a g h", ["f", "g", "h"]),
+    ("make 2>&1 >> log/f &> g >| h", ["log/f", "g", "h"]),
+    ("if a; then sudo -E tee f; fi", ["f"]),
+    ("X=1 env tee f", ["f"]),
+    ("cd d && echo > f; (cd e; echo > g); echo > h", ["d/f", "d/e/g", "d/h"]),
+    ('cd "$D" && echo > f; echo > /x/g', ["../x/g"]),
+    ("x=$(tee f); echo $x > g", ["f", "g"]),
+    ("bash -ec 'cd d; echo > f'", ["d/f"]),
+    ("echo > 'a b'; echo > c\\ d; echo > \"e f\"", ["a b", "c d", "e f"]),
+    ("cat > f <<'EOF'\necho > no\nEOF\necho > g", ["f", "g"]),
+    ("cat <<-EOF > f\n\techo > no\n\tEOF\ntee g", ["f", "g"]),
+    # and what only looks like it
+    ("echo 'x > f' \"y > g\" z\\>h", []),
+    ("# echo > f\nls # > g", []),
+    ("grep tee f; echo tee f", []),
+    ("cat < f <&3; cat <<< f", []),
+    ("echo $(( a > b )) ${x:->f}; [[ a > b ]]", []),
+    ("echo > $F; echo > a*; echo > ~/f; echo >&2", []),
+]
+
+
+@pytest.mark.parametrize(("command", "files"), PLAINLY)
+def test_a_line_read_as_text_names_what_stands_there(command: str, files: list[str]) -> None:
+    assert [os.path.relpath(os.path.join("/repo", t.path), "/repo") for t in guessed(command, "/repo")] == files
+
+
+@pytest.mark.parametrize("command", [command for command, _ in WRITES])
+def test_a_line_read_as_text_names_nothing_that_the_parser_does_not(command: str) -> None:
+    """Else a call would be refused for a file that it never touches."""
+    read = {os.path.normpath(os.path.join("/repo", path)) for path in paths(command)}
+    assert {os.path.normpath(os.path.join("/repo", each.path)) for each in guessed(command, "/repo")} <= read
+
+
+@pytest.mark.parametrize("command", [command for command in HARMLESS if not command.startswith("f() ")])
+def test_a_harmless_line_read_as_text_names_nothing(command: str) -> None:
+    assert not guessed(command, "/repo")
 
 
 def test_the_walk_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shellwalk, "STEPS_MAX", 3)
     found = writes("echo > a; echo > b; echo > c; echo > d", "/repo", HOME)
     assert found.unknown
+    assert found.unread == shellparse.TOO_LONG
     assert [target.path for target in found.targets] == ["a", "b", "c"]
+    assert guesses(found) == ["a", "b", "c", "d"]
 
 
 # The quick look.

@@ -17,7 +17,7 @@ _BREAKS = str.maketrans(dict.fromkeys(";|&()\n", "\n"))
 _QUOTES = str.maketrans(dict.fromkeys("'\"\\", ""))
 _KEYWORDS = frozenset(
     "if then elif else fi while until do done for in case esac function select coproc time [[ { } . source eval "
-    "parallel watch entr xargs".split()
+    "parallel watch entr xargs su script".split()
 )
 
 QUICK = frozenset(

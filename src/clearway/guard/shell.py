@@ -21,10 +21,12 @@ __all__ = ["ShellWrites", "cannot_write", "writes"]
 class ShellWrites:
     """What a command line writes: `targets` by itself, `patch_targets` by the patches it applies. `unknown` says that
     it may also write where this reading cannot tell: a target that depends on more than the line, or syntax that could
-    not be read to its end. What it runs: `runs`, scripts from files, and `commands`, the beginnings of its simple
-    commands, both as far as they are known. A relative path is one from the caller's directory."""
+    not be read to its end. `unread` says why the line, or a part of it, was not read at all; of such text, `guesses`
+    are what it plainly writes: enough to refuse, not to claim. What it runs: `runs`, scripts from files, and
+    `commands`, the beginnings of its simple commands, both as far as they are known. A relative path is one from the
+    caller's directory."""
 
-    __slots__ = ("commands", "patch_targets", "runs", "targets", "unknown")
+    __slots__ = ("commands", "guesses", "patch_targets", "runs", "targets", "unknown", "unread")
 
     def __init__(
         self,
@@ -33,12 +35,16 @@ class ShellWrites:
         unknown: bool = False,
         runs: list[Target] | None = None,
         commands: list[str] | None = None,
+        guesses: list[Target] | None = None,
+        unread: str = "",
     ) -> None:
         self.targets = targets if targets is not None else []
         self.patch_targets = patch_targets if patch_targets is not None else []
         self.unknown = unknown
         self.runs = runs if runs is not None else []
         self.commands = commands if commands is not None else []
+        self.guesses = guesses if guesses is not None else []
+        self.unread = unread
 
     def __repr__(self) -> str:
         return f"ShellWrites({self.targets}, {self.patch_targets}, unknown={self.unknown}, runs={self.runs})"
@@ -53,4 +59,12 @@ def writes(command: str, cwd: str, home: str, *, declared: bool = False) -> Shel
 
     walk = Walk()
     walk.read(command, cwd, home)
-    return ShellWrites(list(walk.targets), list(walk.patch_targets), walk.unknown, list(walk.runs), list(walk.commands))
+    return ShellWrites(
+        list(walk.targets),
+        list(walk.patch_targets),
+        walk.unknown,
+        list(walk.runs),
+        list(walk.commands),
+        [target for target in walk.guesses if target not in walk.targets],
+        walk.unread,
+    )

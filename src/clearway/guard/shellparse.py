@@ -20,9 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, TypeGuard
 
+    from clearway.children import Printed
+
     Node = dict[str, Any]
 
-PARSE_MS_MAX = 300  # for all runs of the parser that one command needs
+# For all runs of the parser that one command needs, and for the walk over what it finds. A hook may take some seconds;
+# a file that is written because a busy machine was slow is worse than a late answer.
+PARSE_MS_MAX = 1_500
 PARSE_BYTES_MAX = 8 * 1_048_576
 TREE_BYTES_MAX = 24 * 1_048_576
 RUNS_MAX = 12
@@ -33,6 +37,9 @@ UNENDED_MAX = 8  # here-documents whose end was looked for in vain
 FALSE_ENDS_MAX = 1_000  # lines that begin like the end of a document and are not
 TABS_MAX = 256
 MENDS_MAX = 3
+
+TOO_LONG = "the command is too long to be read in time"
+NO_PARSER = "the shell parser (shfmt) cannot be run"
 
 _PLACEHOLDER = b"-\n"
 _BLANKS = b" \t"
@@ -72,14 +79,19 @@ def _is_node(value: Any) -> TypeGuard[Node]:
 
 
 class Parser:
-    """All parsing that one command needs, under one deadline."""
+    """All parsing that one command needs, under one deadline. `failed` says why some text could not be given to the
+    parser, or not be read to its end; it stays empty for text that is merely no good shell."""
 
-    __slots__ = ("_clock", "_deadline", "_runs")
+    __slots__ = ("_clock", "_deadline", "_runs", "failed")
 
     def __init__(self) -> None:
         self._clock = Clock()
         self._deadline = self._clock.monotonic() + PARSE_MS_MAX
         self._runs = 0
+        self.failed = ""
+
+    def is_late(self) -> bool:
+        return self._clock.monotonic() >= self._deadline
 
     def tree(self, text: str) -> Tree | None:
         """The syntax tree of a text, or of what stands before its first syntax error: a shell runs that, too."""
@@ -89,7 +101,9 @@ class Parser:
         for _ in range(MENDS_MAX):
             output, error = self._run(data)
             if output:
-                return _read(output, {at: body for at, body in bodies.items() if at < len(data)}, whole)
+                tree = _read(output, {at: body for at, body in bodies.items() if at < len(data)}, whole)
+                self.failed = self.failed or (TOO_LONG if tree is None else "")
+                return tree
             data, harmless = _mended(data, error)
             whole = whole and harmless
             if not data.strip():
@@ -100,11 +114,17 @@ class Parser:
         left = self._deadline - self._clock.monotonic()
         self._runs += 1
         if left <= 0 or self._runs > RUNS_MAX or len(data) > PARSE_BYTES_MAX:
+            self.failed = self.failed or TOO_LONG
             return b"", ""
         try:
-            return _ask_shfmt(data, left)
+            printed = _ask_shfmt(data, left)
         except OSError:  # no such program, no memory, no descriptor left
+            self.failed = NO_PARSER
             return b"", ""
+        complaint = printed.complaint.decode("utf-8", "replace")
+        if not printed.text and not _is_of_syntax(complaint):
+            self.failed = self.failed or (NO_PARSER if complaint else TOO_LONG)
+        return (b"" if complaint else printed.text), complaint
 
 
 def _read(output: bytes, bodies: dict[int, bytes], whole: bool) -> Tree | None:
@@ -224,12 +244,22 @@ def _text(document: Node) -> str:
 # The child process.
 
 
-def _ask_shfmt(data: bytes, wait_ms: int) -> tuple[bytes, str]:
+def _ask_shfmt(data: bytes, wait_ms: int) -> Printed:
     """The tree as JSON, or what the parser said against the text; both empty if it took too long."""
     beside = os.path.join(os.path.dirname(sys.executable or ""), "shfmt")
     program = beside if os.path.isabs(beside) and os.access(beside, os.X_OK) else "shfmt"
     arguments = ["--to-json", "-ln=bash"]
-    printed = children.run(program, arguments, {}, given=data, wait_ms=wait_ms, bytes_max=TREE_BYTES_MAX)
-    if printed.complaint:
-        return b"", printed.complaint.decode("utf-8", "replace")
-    return printed.text, ""
+    return children.run(program, arguments, {}, given=data, wait_ms=wait_ms, bytes_max=TREE_BYTES_MAX)
+
+
+def can_parse() -> bool:
+    """Whether the parser is there and does its work."""
+    parser = Parser()
+    tree = parser.tree("echo > f")
+    return tree is not None and bool(tree.statements)
+
+
+def _is_of_syntax(complaint: str) -> bool:
+    """An error like `2:5: ...`, not the last words of a program that broke."""
+    line, _, column = complaint.partition(": ")[0].removeprefix("<standard input>:").partition(":")
+    return line.isdigit() and column.isdigit()

@@ -8,10 +8,15 @@ words tell.
 
 from __future__ import annotations
 
+import os
+
 from clearway.guard import patches
 from clearway.guard.glance import starts_nothing
 from clearway.guard.shellbuiltins import BUILTINS
-from clearway.guard.shellparse import Parser, every_node
+from clearway.guard.shellparse import TOO_LONG, Parser, every_node
+from clearway.guard.shellrunners import RUNNERS
+from clearway.guard.shelltext import guessed
+from clearway.guard.shelltree import NO_FILES, WRITING, leaves, succeeds, unchained
 from clearway.guard.shellwords import (
     NOTHING,
     UNKNOWN,
@@ -56,31 +61,31 @@ CALLS_MAX = 12  # functions within functions, scripts within scripts
 COMMANDS_MAX = 64
 COMMAND_WORDS_MAX = 16
 
-_WRITING = frozenset({">", ">>", ">|", "<>", "&>", "&>>", ">&", ">!", ">>|", ">>!", "&>|", "&>!", "&>>|", "&>>!"})
-_NO_FILES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/full", "/dev/zero"})
 _NO_FILE_FOLDERS = ("/dev/fd/", "/dev/tcp/", "/dev/udp/", "/dev/pts/", "/proc/self/fd/")
 _SYSTEM_FOLDERS = ("/bin/", "/lib/", "/nix/store/", "/opt/homebrew/", "/sbin/", "/usr/")  # nobody edits what is there
-_SUCCEEDING = frozenset({":", "cd", "echo", "mkdir", "printf", "pushd", "set", "shift", "true", "unset"})
-_LEAVING = frozenset({"exit", "return", "break", "continue"})
 _SUBSTITUTIONS = frozenset({"CmdSubst", "ProcSubst"})
 _OTHER_EXPANSIONS = ("Excl", "Length", "Width", "Repl", "Slice", "Names", "NestedParam")
 _PROCESS_FILE = Value(("/dev/fd/63",))
 
 
 class Walk:
-    """What one command line writes to: `targets`, `patch_targets`, and `unknown` if that may not be all. What it runs:
+    """What one command line writes to: `targets`, `patch_targets`, and `unknown` if that may not be all. `unread` says
+    why some of the line was not read at all; what stands in such text is only guessed (`guesses`). What it runs:
     `runs`, the scripts, and `commands`, the beginnings of the simple commands."""
 
     __slots__ = (
         "_calls",
+        "_guessed",
         "_parser",
         "_steps",
         "commands",
+        "guesses",
         "patch_targets",
         "ran_programs",
         "runs",
         "targets",
         "unknown",
+        "unread",
     )
 
     def __init__(self) -> None:
@@ -88,9 +93,12 @@ class Walk:
         self.patch_targets: dict[Target, None] = {}
         self.runs: dict[Target, None] = {}
         self.commands: dict[str, None] = {}
+        self.guesses: dict[Target, None] = {}
         self.unknown = False
+        self.unread = ""
         self.ran_programs = False  # and so there may be directories that are not there now
         self._parser = Parser()
+        self._guessed = ""
         self._steps = 0
         self._calls = 0
 
@@ -98,7 +106,11 @@ class Walk:
         try:
             self._read(command, Scope(cwd, home), None)
         except RecursionError:
+            self.unread = TOO_LONG
+        self.unread = self.unread or self._parser.failed
+        if self.unread:
             self.unknown = True
+            self._guess(command, cwd)
 
     def read_script(self, script: Value, scope: Scope, fed: Value | None) -> Value:
         """Walk a text that the line hands to a shell; gives back what it prints."""
@@ -111,6 +123,8 @@ class Walk:
 
     def _read(self, text: str, scope: Scope, fed: Value | None) -> Value:
         tree = self._parser.tree(text) if self._calls < CALLS_MAX else None
+        if (tree is None or not tree.whole) and scope.cwd.text:
+            self._guess(text, scope.cwd.text)
         if tree is None:
             self.unknown = True
             self._keep_patch(patches.in_unreadable(text), scope)
@@ -120,6 +134,12 @@ class Walk:
         printed = self._statements(tree.statements, scope, fed)
         self._calls -= 1
         return printed
+
+    def _guess(self, text: str, cwd: str) -> None:
+        if text == self._guessed:
+            return
+        self._guessed = text
+        self.guesses.update((Target(os.path.join(cwd, target.path), "edit"), None) for target in guessed(text, cwd))
 
     # Statements.
 
@@ -132,8 +152,8 @@ class Walk:
 
     def _statement(self, node: Node, scope: Scope, fed: Value | None) -> Value:
         self._steps += 1
-        if self._steps > STEPS_MAX:
-            self.unknown = True
+        if self._steps > STEPS_MAX or (self._steps % 64 == 0 and self._parser.is_late()):
+            self.unread = TOO_LONG
             return UNKNOWN
         if node.get("Background"):
             scope = scope.copy()
@@ -160,7 +180,7 @@ class Walk:
                 fed = self._one(word, scope).then(Value(("\n",)))
             elif sign in {"<", "<&"}:
                 fed = self._printed_into(word, scope)
-            elif sign in _WRITING:
+            elif sign in WRITING:
                 self._write_to(sign, self._one(word, scope), scope)
                 elsewhere = elsewhere or (sign != "<>" and node.get("N", {}).get("Value", "1") == "1")
             else:
@@ -208,7 +228,7 @@ class Walk:
             self._assign(assign, scope)
         if not words:
             return NOTHING
-        printed = self._run(words, scope, fed)
+        printed = self.run(words, scope, fed)
         for assign in assigned:  # they were for this command only
             name = assign["Name"]["Value"]
             scope.names.pop(name, None)
@@ -216,11 +236,11 @@ class Walk:
                 scope.names[name] = before[name]
         return printed
 
-    def _run(self, words: list[Value], scope: Scope, fed: Value | None) -> Value:
+    def run(self, words: list[Value], scope: Scope, fed: Value | None) -> Value:
         name, *arguments = words
         self.unknown = self.unknown or not name.known
         if not name.texts and arguments:  # `$SUDO tee f`: it may also be nothing, or a wrapper
-            return self._run(arguments, scope.copy(), fed)
+            return self.run(arguments, scope.copy(), fed)
         if len(name.texts) == 1:
             return self._run_named(name.texts[0], arguments, scope, fed)
         for text in name.texts:
@@ -242,6 +262,8 @@ class Walk:
             self._patch(PATCHERS[program](run), scope)
         if program in BUILTINS:
             return BUILTINS[program](run)
+        if program in RUNNERS:
+            return RUNNERS[program](run)
         if program in SHELLS:
             return self._shell(arguments, scope.copy(), fed)
         if program == "xargs":
@@ -282,7 +304,7 @@ class Walk:
             return UNKNOWN
         if words[0].text and is_script_name(words[0].text):
             self.start(words[0], scope)
-        return self._run(words, scope, fed)
+        return self.run(words, scope, fed)
 
     def _call(self, body: Node, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
         if self._calls >= CALLS_MAX:
@@ -311,7 +333,7 @@ class Walk:
             variable, _, text = (words.pop(0).text or "").partition("=")
             scope.names[variable] = Value((text,))
         words = words[wrapper.skipped :]
-        return self._run(words, scope, fed) if words else UNKNOWN
+        return self.run(words, scope, fed) if words else UNKNOWN
 
     def _xargs(self, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
         options, operands = split_options(arguments, XARGS_VALUED)
@@ -319,7 +341,7 @@ class Walk:
         words = Value((word for text in source.texts for word in text.split()), source.known)
         place = next((value.text for option, value in options if option in {"-I", "-J"} and value), None)
         command = [_replaced(each, place, words) for each in operands] if place else [*operands, words]
-        return self._run(command, scope, UNKNOWN) if len(command) > 1 or place else UNKNOWN
+        return self.run(command, scope, UNKNOWN) if len(command) > 1 or place else UNKNOWN
 
     def _shell(self, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
         """`sh -c TEXT`, or a shell that reads its commands from stdin. A script in a file is a program like others."""
@@ -331,6 +353,8 @@ class Walk:
                 self.start(operands[0], scope)
             return UNKNOWN
         scope.places = operands[2:] if inline else []
+        if inline and len(operands) > 1:
+            scope.names["0"] = operands[1]
         if script.text is not None and not scope.functions and cannot_write(script.text):
             if starts_nothing(script.text):
                 return UNKNOWN
@@ -352,7 +376,7 @@ class Walk:
     def _touch(self, goal: Value, action: Action, scope: Scope) -> None:
         self.unknown = self.unknown or not goal.known
         for text in goal.texts:
-            if text in _NO_FILES or text.startswith(_NO_FILE_FOLDERS) or not text:
+            if text in NO_FILES or text.startswith(_NO_FILE_FOLDERS) or not text:
                 continue
             place = scope.locate(text)
             self.unknown = self.unknown or not place.known
@@ -362,7 +386,7 @@ class Walk:
 
     def _binary(self, node: Node, scope: Scope, fed: Value | None) -> Value:
         signs = {"|", "|&"} if node["Op"] in {"|", "|&"} else {"&&", "||"}
-        first, rest = _unchained(node, signs)
+        first, rest = unchained(node, signs)
         if "|" in signs:
             return self._pipeline([first, *(right for _, right in rest)], scope, fed)
         return self._chain(first, rest, scope, fed)
@@ -377,9 +401,9 @@ class Walk:
                 failed += scope.lost()
                 until_here = scope.copy()
                 printed = printed.then(self._statement(right, scope, fed))
-                if scope.differs(until_here) and not _succeeds(left):
+                if scope.differs(until_here) and not succeeds(left):
                     failed.append(until_here)
-            elif _leaves([right]):
+            elif leaves([right]):
                 self._statement(right, before.copy(), fed)
                 scope.lost()
                 failed.clear()
@@ -423,9 +447,9 @@ class Walk:
             self._if(other, otherwise, fed)
         elif other:
             self._statements(other.get("Then"), otherwise, fed)
-        if _leaves(node.get("Then")):
+        if leaves(node.get("Then")):
             scope.become(otherwise)
-        elif not (other and not other.get("Cond") and _leaves(other.get("Then"))):
+        elif not (other and not other.get("Cond") and leaves(other.get("Then"))):
             scope.merge(otherwise)
         return UNKNOWN
 
@@ -437,7 +461,7 @@ class Walk:
                 self._look_inside(pattern, scope)
             branch = before.copy()
             self._statements(item.get("Stmts"), branch, fed)
-            if branch.differs(before) and not _leaves(item.get("Stmts")):
+            if branch.differs(before) and not leaves(item.get("Stmts")):
                 scope.merge(branch)
         return UNKNOWN
 
@@ -510,7 +534,7 @@ class Walk:
         marked = self._marked(word["Parts"], scope)
         found, known = Value(), marked.known
         for text in marked.texts:
-            found = found.either(expanded(text, scope.home))
+            found = found.either(expanded(text, scope))
         return Value(map(plain, found.texts), known and found.known)
 
     def _fields(self, word: Node, scope: Scope) -> list[Value]:
@@ -521,7 +545,7 @@ class Walk:
         marked = self._marked(word["Parts"], scope)
         found = Value()
         for text in marked.texts:
-            found = found.either(expanded(text, scope.home))
+            found = found.either(expanded(text, scope))
         words = [field for text in found.texts for field in fields(text)]
         if not marked.known or not found.known:
             return [Value(words, known=False)]
@@ -620,44 +644,6 @@ class Walk:
         "TimeClause": _timed,
         "CoprocClause": _coprocess,
     }
-
-
-def _unchained(node: Node, signs: set[str]) -> tuple[Node, list[tuple[str, Node]]]:
-    """`a && b || c` -> a, [(&&, b), (||, c)]: long chains lean so far to the left that walking down them would be
-    too deep."""
-    rest = [(node["Op"], node["Y"])]
-    left: Node = node["X"]
-    while True:
-        inner: Node = left.get("Cmd") or {}
-        if inner.get("Type") != "BinaryCmd" or inner["Op"] not in signs or left.get("Redirs") or left.get("Background"):
-            return left, rest[::-1]
-        rest.append((inner["Op"], inner["Y"]))
-        left = inner["X"]
-
-
-def _succeeds(node: Node) -> bool:
-    """Whether a statement cannot fail in a way that its `&&` would notice. A `cd` that fails is known otherwise."""
-    command: Node = node.get("Cmd") or {}
-    redirections: list[Node] = node.get("Redirs") or []
-    if not all(each["Op"] not in _WRITING or _is_literally(each["Word"], _NO_FILES) for each in redirections):
-        return False
-    if command.get("Type") != "CallExpr" or not command.get("Args"):
-        return command.get("Type") in {"CallExpr", "DeclClause", "FuncDecl"}
-    return _is_literally(command["Args"][0], _SUCCEEDING)
-
-
-def _is_literally(word: Node, texts: frozenset[str]) -> bool:
-    return len(word["Parts"]) == 1 and word["Parts"][0].get("Value") in texts
-
-
-def _leaves(nodes: list[Node] | None) -> bool:
-    """Whether what follows these statements is not reached behind them."""
-    command: Node = (nodes[-1].get("Cmd") or {}) if nodes else {}
-    if command.get("Type") == "Block":
-        return _leaves(command.get("Stmts"))
-    if command.get("Type") != "CallExpr" or not command.get("Args"):
-        return False
-    return _is_literally(command["Args"][0], _LEAVING)
 
 
 def _may_assign(word: Value) -> bool:

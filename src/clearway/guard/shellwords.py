@@ -2,12 +2,14 @@
 
 A `Value` is the set of texts a word may turn into, and whether that is all it may. Where a branch or a loop leaves
 several possibilities, all of them are carried; what depends on anything outside the line is simply not known. The
-disk is asked one thing only: whether a directory that the line changes to is there.
+disk is asked two things only: whether a directory that the line changes to is there, and what names a glob finds.
 """
 
 from __future__ import annotations
 
 import os
+
+from clearway.guard.shellglobs import QUOTED, globbed, has_glob
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,10 +23,8 @@ VALUE_CHARS_MAX = 32 * 1_048_576  # of all these texts together: doubling in a l
 BRACES_MAX = 64
 EXPANDED_CHARS_MAX = 65_536  # a longer word with anything to expand in it is not a path
 
-# In a text that is still to be split and expanded, this stands before a character that was quoted ...
-QUOTED = "\0"
-# ... and this shows that there was a pair of quotes, even with nothing in it.
-EMPTY_QUOTES = "\0\1"
+# This shows that there was a pair of quotes, even with nothing in it.
+EMPTY_QUOTES = QUOTED + "\1"
 _SPECIAL = "\0{},*?[]~ \t\n"
 _ANSI = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
@@ -169,11 +169,20 @@ def _may_be_there(folder: str) -> bool:
 
 # `${name...}`
 
+_LETTERS: dict[str, Callable[[str], str]] = {
+    ",,": str.lower,
+    "^^": str.upper,
+    ",": lambda text: text[:1].lower() + text[1:],
+    "^": lambda text: text[:1].upper() + text[1:],
+}
+
 
 def defaulted(value: Value, sign: str, other: Value) -> Value:
-    """`${name:-other}` and its relatives; unknown for what changes letters."""
+    """`${name:-other}` and its relatives; what changes letters, all of them or the first."""
     if sign in {":?", "?"}:
         return value
+    if sign in _LETTERS:
+        return value.map(_LETTERS[sign]) if other.text == "" else UNKNOWN
     if sign in {":+", "+"}:
         instead = other if any(value.texts) or not value.known else Value()
         return instead.either(NOTHING) if "" in value.texts or not value.known else instead
@@ -292,21 +301,24 @@ def _number(text: str, at: int, base: int, digits: int) -> tuple[int, int]:
     return (int(text[at:end], base) if end > at else -1), end
 
 
-def expanded(marked: str, home: Value) -> Value:
-    """All words that a marked text stands for, still marked, after braces and the tilde; unknown if it has a glob."""
+def expanded(marked: str, scope: Scope) -> Value:
+    """All words that a marked text stands for, still marked, after braces, the tilde and the names that a glob finds on
+    the disk now. There may be other names when the line runs, so then this is not all."""
     if len(marked) > EXPANDED_CHARS_MAX:
         return UNKNOWN
     found: list[str] = []
     known = True
     for word in _braces(marked):
         if word.startswith("~"):
-            rest = word[1:]
-            if not home.texts or (rest and rest[0] != "/"):
+            sign, slash, rest = word[1:].partition("/")
+            where = {"": scope.home, "+": scope.cwd, "-": scope.before}.get(sign, UNKNOWN)
+            if not where.texts:
                 known = False
                 continue
-            word = quoted(home.texts[0]) + rest
-        if _has_glob(word):
+            word = quoted(where.texts[0]) + slash + rest
+        if has_glob(word):
             known = False
+            found += map(quoted, globbed(word, scope.cwd.texts[0] if scope.cwd.texts else ""))
             continue
         found.append(word)
     return Value(found, known)
@@ -330,16 +342,6 @@ def _append_split(words: list[str | None], text: str) -> None:
             words.append(None)
         if part:
             words[-1] = (words[-1] or "") + part
-
-
-def _has_glob(marked: str) -> bool:
-    bare = _without_quoted(marked)
-    return "*" in bare or "?" in bare or 0 <= bare.find("[") < bare.rfind("]")
-
-
-def _without_quoted(marked: str) -> str:
-    first, *rest = marked.split(QUOTED)
-    return first + "".join(piece[1:] for piece in rest) if rest else first
 
 
 def _braces(marked: str) -> list[str]:

@@ -87,7 +87,27 @@ def _tee(run: Run) -> Iterable[tuple[Value, Action]]:
     return [(operand, "edit") for operand in split_options(run.arguments, anywhere=True)[1]]
 
 
+_PATCH_VALUED = frozenset(
+    "-i --input -o --output -d --directory -D -F -p -B -r -V -x -Y -z -g".split(),
+)
+
+
+def _patched_file(run: Run) -> Iterable[tuple[Value, Action]]:
+    """`patch FILE`, whatever names stand in the patch; `patch -o FILE`."""
+    from clearway.guard.shellwords import Value
+
+    options, operands = split_options(run.arguments, _PATCH_VALUED, anywhere=True)
+    given = dict(options)
+    if "--dry-run" in given:
+        return []
+    other = given.get("-o") or given.get("--output")
+    goals = [other] if other else operands[:1]
+    folder = given.get("-d") or given.get("--directory")
+    return [(folder.then(Value(("/",))).then(goal) if folder else goal, "edit") for goal in goals]
+
+
 WRITERS: dict[str, Callable[[Run], Iterable[tuple[Value, Action]]]] = {
+    "patch": _patched_file,
     "tee": _tee,
 }
 
@@ -102,12 +122,11 @@ def _marked_patch(run: Run) -> Value | None:
 def _patch(run: Run) -> Value | None:
     from clearway.guard.shellwords import UNKNOWN
 
-    valued = frozenset({"-i", "--input", "-o", "-d", "-D", "-F", "-p", "-B", "-r", "-V", "-x", "-Y", "-z", "-g"})
-    options, operands = split_options(run.arguments, valued, anywhere=True)
+    options, operands = split_options(run.arguments, _PATCH_VALUED, anywhere=True)
     given = {option for option, _ in options}
-    if "--dry-run" in given:
+    if "--dry-run" in given or operands or given & {"-o", "--output"}:  # then the file is named
         return None
-    return UNKNOWN if len(operands) > 1 or given & {"-i", "--input", "-d", "--directory"} else run.stdin
+    return UNKNOWN if given & {"-i", "--input", "-d", "--directory"} else run.stdin
 
 
 def _git(run: Run) -> Value | None:
