@@ -359,7 +359,9 @@ def _once(tx: Tx, operation: Operation, key: str, values: dict[str, Any]) -> dic
             )
         reply = wire.loads(known.reply)
         if "fence" in reply and "attempt_id" in reply:
-            reply["lease_token"] = tx.token(reply["attempt_id"], reply["fence"])
+            from clearway.work import attempts
+
+            attempts.replayed(tx, reply)
         return reply
     reply = operation.function(tx, **values)
     kept = {name: value for name, value in reply.items() if name != "lease_token"}

@@ -10,6 +10,7 @@ import pytest
 from tests.conftest import Agent, World
 
 from clearway.lifecycle import FAILURE_CODES, INTERRUPTION_CODES
+from clearway.work import attempts
 
 
 def ready_issue(world: World, title: str = "Parser", **more: Any) -> str:
@@ -185,6 +186,45 @@ def test_a_claim_key_is_answered_alike_to_the_same_session_only(world: World) ->
     assert refusal.code == "ACTIVE_ATTEMPT_EXISTS"
     assert claim["lease_token"] not in str(refusal.as_dict())
     assert len(world.events("attempt_started")) == 1
+
+
+def test_a_claim_that_is_answered_again_says_that_its_attempt_has_ended(world: World) -> None:
+    """I34: the same answer, but nobody goes on working by it."""
+    ready_issue(world)
+    agent = world.agent("claude-code")
+    claim = agent.ask("claim_issue", issue_id="ISSUE-1", idempotency_key="k")
+    complete(agent, claim)
+
+    again = agent.ask("claim_issue", issue_id="ISSUE-1", idempotency_key="k")
+
+    assert again == claim | {"attempt_status": "completed"}
+    assert len(world.events("attempt_started")) == 1
+
+
+def test_who_holds_an_attempt_goes_on_after_the_machine_lost_its_secret(world: World) -> None:
+    ready_issue(world)
+    first = world.agent("claude-code", own_room=True)
+    claim = first.ask("claim_issue", issue_id="ISSUE-1", idempotency_key="k")
+
+    def lose_the_secret() -> Agent:
+        (world.home / "secret").unlink()
+        return Agent(world, first.caller, world.open_again())
+
+    resumed = lose_the_secret().ask("claim_issue", issue_id="ISSUE-1")
+    assert resumed["lease_token"] != claim["lease_token"]
+    first.room = world.open_again()
+    assert first.refused("renew_attempt", **proof(claim)).code == "INVALID_LEASE_TOKEN"
+    first.ask("renew_attempt", **proof(resumed))
+
+    again = lose_the_secret()
+    replayed = again.ask("claim_issue", issue_id="ISSUE-1", idempotency_key="k")
+    again.ask("renew_attempt", **proof(replayed))
+
+    last = lose_the_secret()
+    token = last.room.run(lambda tx: attempts.own_token(tx, claim["attempt_id"]), caller=first.caller, writes=False)
+    last.ask("renew_attempt", attempt_id=claim["attempt_id"], lease_token=token)
+    other = world.agent("codex", own_room=True)
+    other.ask("renew_attempt", attempt_id=claim["attempt_id"], lease_token=token)
 
 
 def test_no_token_is_stored_in_any_file_of_the_house(world: World) -> None:

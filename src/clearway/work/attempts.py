@@ -217,6 +217,8 @@ def held(tx: Tx, attempt_id: str, token: str, *, late: str | None = None) -> Row
     """
     attempt = _find(tx, attempt_id)
     ours = clock.token_hash(token) == attempt.token_hash
+    if not ours and attempt.session == tx.caller.key and attempt.status == "active":
+        ours = token == token_again(tx, attempt)
     if attempt.status != "active":
         raise _over(attempt, late if ours else None)
     if not ours:
@@ -231,6 +233,25 @@ def held(tx: Tx, attempt_id: str, token: str, *, late: str | None = None) -> Row
 def current(tx: Tx) -> Row | None:
     """The attempt that the calling session works on: the last it claimed or acted on."""
     return tx.one(SQL.current, session=tx.caller.key, gone=lapse.gone(tx)[1])
+
+
+def token_again(tx: Tx, attempt: Row) -> str:
+    """The token of an attempt, derived again for the session that holds it. Where the machine has lost its secret
+    meanwhile it is another one, which takes the place of the first."""
+    token = tx.token(attempt.id, attempt.fence)
+    tx.change(SQL.keep_token, id=attempt.id, token_hash=clock.token_hash(token))
+    return token
+
+
+def replayed(tx: Tx, reply: dict[str, Any]) -> None:
+    """Add to the answer that a claim once got what is not kept with it: its token, and that the attempt has ended."""
+    attempt = _find(tx, reply["attempt_id"])
+    if attempt.status == "active" and attempt.session == tx.caller.key:
+        reply["lease_token"] = token_again(tx, attempt)
+        return
+    reply["lease_token"] = tx.token(attempt.id, attempt.fence)
+    if attempt.status != "active":
+        reply["attempt_status"] = attempt.status
 
 
 def own_token(tx: Tx, attempt_id: str) -> str:
@@ -270,7 +291,7 @@ def issues_field(name: str, code: str, message: str) -> Refusal:
 def _resumed(tx: Tx, issue: Row, mine: Row, *, context: bool) -> dict[str, Any]:
     """The caller has it already: the same attempt, and the token again."""
     until = _act(tx, mine)
-    token = tx.token(mine.id, mine.fence)
+    token = token_again(tx, mine)
     return _claimed(tx, issue, mine.id, mine.kind, mine.fence, until, token=token, context=context, resumed=True)
 
 

@@ -17,6 +17,9 @@ WHERE session = :session AND instr(:gone, id) = 0 ORDER BY acted_at DESC, id DES
 -- name: adopt
 UPDATE attempt SET session = :session, agent = :agent, expires_at = :expires_at WHERE id = :id
 
+-- name: keep_token
+UPDATE attempt SET token_hash = :token_hash WHERE id = :id AND token_hash <> :token_hash
+
 -- name: renew
 UPDATE attempt SET lease_ms = :lease_ms, acted_at = :now, expires_at = :expires_at WHERE id = :id
 
