@@ -355,6 +355,17 @@ def test_a_holders_words_cannot_forge_a_line(desk: Desk) -> None:
     assert "\"x' [clearway]" in refusal
 
 
+@pytest.mark.parametrize("closed", ["", "1"])
+def test_a_hook_for_a_client_that_does_not_exist_names_those_that_do(desk: Desk, closed: str) -> None:
+    """It is open even when closed is chosen: nobody knows how its client would be told."""
+    out, err, code = desk.hook("no\n\x1bpe", "{}", CLEARWAY_FAIL_CLOSED=closed)
+    assert (out, code) == ("", 0)
+    assert err == (
+        "clearway: guard open (INVALID_ARGUMENT: "
+        'There is no hook for "no <U+001B>pe"; there is claude, codex, generic.)\n'
+    )
+
+
 def test_off_means_off(desk: Desk) -> None:
     payload = {
         "event": "before",

@@ -18,7 +18,7 @@ from clearway.rooms import Rooms
 from clearway.surfaces import callers
 from clearway.surfaces.moments import Decision, Visit
 from clearway.surfaces.moments.before import sentence
-from clearway.untrusted import folded
+from clearway.untrusted import folded, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +72,10 @@ def answered(client: str, raw: bytes, environ: Mapping[str, str]) -> Answer:
     """The answer to one payload."""
     if config.flag(environ, "CLEARWAY_OFF"):
         return Answer("", "", 0)
-    adapter = _adapter(client)
+    try:
+        adapter = _adapter(client)
+    except Refusal as refusal:  # in whose dialect would it be denied?
+        return Answer("", f"clearway: guard open ({sentence(refusal)})\n", 0)
     call = _read(adapter, raw, environ)
     visit: Visit | None = None
     try:
@@ -245,7 +248,7 @@ def _adapter(client: str) -> Any:
     elif client == "generic":
         from clearway.surfaces.clients import generic as adapter
     else:
-        raise Refusal("INVALID_ARGUMENT", f"There is no hook for {client!r}; there is {', '.join(CLIENTS)}.")
+        raise Refusal("INVALID_ARGUMENT", f"There is no hook for {quoted(client, 40)}; there is {', '.join(CLIENTS)}.")
     return adapter
 
 
