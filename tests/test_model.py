@@ -371,11 +371,12 @@ class Rooms(RuleBasedStateMachine):
         self._ask(client, "path_owner", path="src/a.py")
         self.model.read_by(session)
 
-    @precondition(lambda self: self.model.attempts)
+    @precondition(lambda self: self.model.attempts + self.model.held)
     @rule(pick=picks, tenths=st.sampled_from((2, 6, 24, 25, 30)))
     def works_long(self, pick: int, tenths: int) -> None:
         """Hours of tool calls without a word about the issue: every ten minutes a sign of life."""
-        holder = self.model.attempts[pick % len(self.model.attempts)].holder
+        held = self.model.attempts + self.model.held
+        holder = held[pick % len(held)].holder
         who = next(
             (n for n, client in enumerate(self.world.clients) if self.world.caller(client).key == holder.key), -1
         )

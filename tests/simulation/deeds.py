@@ -26,6 +26,7 @@ PATHS = (
     "src/a.py", "src/b.py", "src/lib/c.py", "src", "src/lib", "docs/x.md", "src/lib0", "src.py", "src-old/a.py", "docs",
     ".", "README.md",
 )  # fmt: skip
+RESOURCES = ("@gpu", "@build:2", "@build:2")
 TERMS = (1, 30, 60, 1_800, 28_800)
 LEASES = (30, 60, 900, 3_600)
 LITTLE = (1, 999, 5_000, 14_999, 15_000, 15_001, 29_999, 30_000, 31_000, 60_000)
@@ -123,6 +124,8 @@ class Story:
         """Who is named as the holder does hold it, and is in the way."""
         log = self.watch.log
         if refusal.code == "PATH_HELD":
+            if "conflicts" not in refusal.facts:
+                raise Broken(f"only the database itself refused what the rules allowed: {refusal.message}")
             for conflict in refusal.facts["conflicts"]:
                 if not any(
                     (held.path, held.session) == (conflict["path"], conflict["session"])
@@ -258,6 +261,8 @@ class Story:
 
     def claim_paths(self, client: Client, step: Step) -> None:
         wanted = {PATHS[number % len(PATHS)] for number in (step.x, step.y)[: 1 + step.z % 2]}
+        if step.z % 7 == 0:
+            wanted = {RESOURCES[step.x % len(RESOURCES)]}
         mode = "run" if step.y % 4 == 0 else "edit"
         given = {
             "paths": sorted(wanted),
@@ -269,6 +274,68 @@ class Story:
         if not isinstance(reply, Refusal) and len(reply["granted"]) != len(wanted):
             raise Broken(f"{len(wanted)} paths were asked for and {reply} granted")
         self._acted_under(client)
+
+    def force(self, client: Client, step: Step) -> None:
+        """Paths are taken from whoever holds them: by the human, and by nobody else."""
+        path = PATHS[step.x % len(PATHS)]
+        reply = self.ask(client, "release_paths", paths=[path], force=True)
+        if client.human and isinstance(reply, Refusal):
+            raise Broken(f"the human may not take {path}: {reply.message}")
+        if not client.human and not isinstance(reply, Refusal):
+            raise Broken(f"{client.name} took {reply} by force")
+
+    def run(self, client: Client, step: Step) -> None:
+        """A call starts a script, which nobody may edit meanwhile; or an earlier one has ended."""
+        if client.runs and step.y % 2:
+            call = client.runs.pop()
+            self.speak(client, lambda: self.world.run(client, lambda tx: leases.release_run(tx, call)))
+            return
+        place = self._place(client, PATHS[step.x % 3])
+        call = self.world.key()
+        reply = self.speak(
+            client,
+            lambda: self.world.run(client, lambda tx: leases.take_run(tx, [place], call)),
+            [place.key],
+            "run",
+        )
+        if not isinstance(reply, Refusal):
+            client.runs.append(call)
+
+    def call(self, client: Client, step: Step) -> None:
+        """A call that lasts begins, or the newest one ends: which is a sign of life, and comes first."""
+        if client.session is None or not self.world.processes.lives(client.pid):
+            return
+        open_here = self.watch.ledger.calls.setdefault(client.session, {})
+        self.speak(client, lambda: self.world.run(client, lambda tx: None, writes=False))
+        self.watch.look(now=self.now)
+        if open_here and step.x % 2:
+            name, _ = open_here.popitem()
+            self.world.calls.end(client.session, "", name, "")
+        else:
+            name = self.world.key()
+            self.world.calls.begin(client.session, "", name, "")
+            open_here[name] = self.now
+
+    def clear(self, client: Client, step: Step) -> None:
+        """The context of a client is cleared: another session goes on with all that this one had."""
+        before = client.session
+        if before is None or not self.world.processes.lives(client.pid):
+            return
+        self._go_on(client)
+        held = [lease.fence for lease in self.watch.rows_of(before)]
+        if step.x % 2:
+            self.speak(client, lambda: self.world.run(client, agents.move))
+            held = [lease.fence for lease in self.watch.rows_of(before)]
+        client.cleared += 1
+        client.session = f"{client.name}-{client.pid}-{client.cleared}"
+        moved = self.speak(client, lambda: self.world.run(client, lambda tx: agents.begin_session(tx, "clear")))
+        if moved == before:
+            for name in self.watch.ledger.calls.pop(before, {}):
+                self.world.calls.end(before, "", name, "")
+            for request in client.requests:
+                request.session = client.session if request.session == before else request.session
+        elif held:
+            raise Broken(f"{client.session} goes on with {moved} and not with {before}, which holds {held}")
 
     def release(self, client: Client, step: Step) -> None:
         self.ask(client, "release_paths", paths=[PATHS[step.x % len(PATHS)]] if step.y % 3 else None)
@@ -315,11 +382,11 @@ class Story:
         if client.session is None:
             return
         self._free_of.pop(id(client), None)
-        self.speak(client, lambda: self.world.run(client, lambda tx: agents.leave(tx, "ended")))
+        self._say_good_bye(client)
         if self.watch.rows_of(client.session):
             raise Broken(f"{client.session} has left and holds {self.watch.rows_of(client.session)}")
         if step.x % 3 == 0:
-            self.world.start(client)
+            self._start(client)
         elif step.x % 3 == 1:
             self.speak(client, lambda: self.world.run(client, agents.begin_session))
 
@@ -330,14 +397,14 @@ class Story:
         self.world.processes.kill(client.pid)
         self._free_of.pop(id(client), None)
         if step.x % 3 == 0:
-            self.world.start(client)
+            self._start(client)
         elif step.x % 3 == 1:
-            self.world.start(client, client.session)
+            self._start(client, client.session)
 
     def start(self, client: Client, step: Step) -> None:
         """A client that died is started again."""
         if client.pid is not None and not self.world.processes.lives(client.pid):
-            self.world.start(client, client.session if step.x % 2 else None)
+            self._start(client, client.session if step.x % 2 else None)
             self.speak(client, lambda: self.world.run(client, agents.begin_session))
 
     # --- the world ------------------------------------------------------------------------------------------------
@@ -362,7 +429,7 @@ class Story:
         ends = sorted(self.watch.ends(key))
         if ends:
             if step.x % 2 and client.session is not None:
-                self.speak(client, lambda: self.world.run(client, lambda tx: agents.leave(tx, "ended")))
+                self._say_good_bye(client)
             self.world.machine.pass_time(max(0, ends[step.y % len(ends)] + step.z % 3 - 1 - self.now))
             self.now = self.world.now()
             self.speak(client, lambda: self.world.run(client, lambda tx: None, writes=bool(step.y % 2)))
@@ -392,7 +459,7 @@ class Story:
         self._free_of.clear()
         for number, each in enumerate(self.world.clients):
             if each.pid is not None and (step.y >> number) % 2:
-                self.world.start(each, each.session if step.z % 2 else None)
+                self._start(each, each.session if step.z % 2 else None)
 
     def crash(self, client: Client, step: Step) -> None:
         """A program of ours is killed in the middle of a deed: all of it happened or nothing. It is tried again."""
@@ -411,6 +478,18 @@ class Story:
             engine.left = None
 
     # --- within -----------------------------------------------------------------------------------------------------
+
+    def _start(self, client: Client, session: str | None = None) -> None:
+        """A client is started; one that goes on with a session calls nothing any more."""
+        self.world.start(client, session)
+        if session is not None:
+            self.world.calls.forget(session)
+            self.watch.ledger.calls.pop(session, None)
+
+    def _say_good_bye(self, client: Client) -> None:
+        assert client.session is not None
+        self.speak(client, lambda: self.world.run(client, lambda tx: agents.leave(tx, "ended")))
+        self.world.calls.forget(client.session)
 
     def _set_wall(self, by_ms: int) -> None:
         self.world.machine.set_wall(by_ms)
@@ -490,10 +569,10 @@ class Story:
         named = client.session is None or held.session.startswith("=")
         return (
             held.session != self.world.caller(client).key
-            and held.checkout == self._place(client, ".").checkout
+            and held.checkout in ("@", self._place(client, ".").checkout)
             and not (held.agent == client.name and named)
             and not (held.mode == mode == "run")
-            and any(overlap(held.path, path) for path in paths)
+            and any(overlap(held.path, path.removesuffix(":2")) for path in paths)
         )
 
     def _acted_under(self, client: Client) -> None:
@@ -506,7 +585,7 @@ class Story:
 WEIGHTS: dict[str, int] = {
     "create": 8, "claim_next": 9, "claim": 5, "renew": 5, "note": 8, "finish": 8, "borrow": 5, "guess": 1, "repeat": 8,
     "update": 4, "take_away": 2,
-    "claim_paths": 10, "release": 5, "edit": 14, "end_turn": 5,
+    "claim_paths": 10, "release": 5, "force": 2, "run": 4, "call": 5, "clear": 3, "edit": 14, "end_turn": 5,
     "look_around": 8, "leave": 2, "die": 3, "start": 2,
     "come_back": 4,
     "little": 8, "long": 1, "brink": 5, "work_long": 3, "set_wall": 2, "sleep": 1, "reboot": 1, "crash": 8,

@@ -13,9 +13,12 @@ from typing import Any
 from tests.simulation.worlds import HOST, World
 
 from clearway import wire
+from clearway.alive import Process
 from clearway.db import Row, Statement
 
 BEAT_MS = 15_000
+RESOURCES = "@"
+CALL_MS = 2 * 3_600_000
 UNATTENDED_MS = 4 * 3_600_000
 
 
@@ -37,18 +40,19 @@ LIVE = _statement(
 )
 PATHS = _statement(
     "paths",
-    "SELECT checkout, path, shown, mode, session, agent, named, thread, auto, fence, lease_ms, expires_at "
+    "SELECT checkout, path, shown, mode, session, agent, named, thread, auto, seats, fence, lease_ms, expires_at "
     "FROM path_lease ORDER BY fence",
 )
 ISSUES = _statement("issues", "SELECT id, status, archived_wall IS NOT NULL AS archived FROM issue")
 ATTEMPTS = _statement("attempts", "SELECT id, status FROM attempt")
 PROCESS = _statement("process", "SELECT boot, pidns, pid, started FROM session WHERE id = :id")
+ENDED = _statement("ended", "SELECT id FROM session WHERE ended_at IS NOT NULL")
 DIGEST = tuple(
     _statement(f"digest_{table}", f"SELECT {columns} FROM {table} ORDER BY 1, 2")
     for table, columns in {
         "issue": "id, version, status, latest_event",
-        "attempt": "id, session, status, fence, acted_at, expires_at",
-        "path_lease": "id, session, fence, expires_at",
+        "attempt": "id, session, status, fence, acted_at",
+        "path_lease": "id, session, fence",
         "attempt_note": "id, content",
         "artifact": "id, uri",
         "event": "id, type",
@@ -67,6 +71,7 @@ class PathHeld:
     session: str
     agent: str
     auto: bool
+    run: bool  # by a call, for as long as it runs
 
 
 @dataclass
@@ -109,6 +114,10 @@ class Log:
                 held = self.paths.pop(path["fence"], None)
                 if held is None or held.session != event.session:
                     raise Broken(f"event {event.id} releases {path}, which {event.session} does not hold")
+        elif kind == "session_continued":
+            for held in [*self.paths.values(), *self.attempts.values()]:
+                if held.session == facts["from_session"]:
+                    held.session = event.session
         elif kind == "attempt_started":
             self._new_fence(facts["fence"])
             if any(held.issue == event.issue for held in self.attempts.values()):
@@ -130,12 +139,13 @@ class Log:
             self.archived.discard(event.issue)
 
     def _claim(self, event: Row, facts: dict[str, Any], path: dict[str, Any]) -> None:
+        run = bool(facts["auto"]) and facts["purpose"] == "running"
         new = PathHeld(
-            path["checkout"], path["path"], facts["mode"], event.session, event.agent, bool(facts.get("auto"))
+            path["checkout"], path["path"], facts["mode"], event.session, event.agent, bool(facts["auto"]), run
         )
         for fence, held in list(self.paths.items()):  # claiming again replaces one's own lease
-            same = (held.checkout, held.path, held.mode, held.session)
-            if same == (new.checkout, new.path, new.mode, new.session):
+            same = (held.checkout, held.path, held.mode, held.session, held.run)
+            if not run and same == (new.checkout, new.path, new.mode, new.session, False):
                 del self.paths[fence]
         self.paths[path["fence"]] = new
 
@@ -153,7 +163,9 @@ class Ledger:
     lengths: dict[int, int] = field(default_factory=dict)
     acted: dict[str, int] = field(default_factory=dict)
     perhaps_acted: dict[str, int] = field(default_factory=dict)
+    calls: dict[str, dict[str, int]] = field(default_factory=dict)  # session: when each of its open calls began
     over: set[int] = field(default_factory=set)  # fences of leases that were past their term when their holder came
+    ended: set[str] = field(default_factory=set)  # sessions that were over when the step began
     haunted: set[str] = field(default_factory=set)  # sessions that spoke although their process was gone
     spoke: dict[str, int] = field(default_factory=dict)
     surely: dict[str, list[int]] = field(default_factory=dict)
@@ -165,7 +177,12 @@ class Ledger:
 
     def beat(self, session: str, now: int) -> int:
         """A time at which a sign of life had certainly arrived when the one who came at `now` was let in."""
-        return max((at - BEAT_MS for at in self.surely.get(session, []) if at < now), default=-BEAT_MS)
+        heard = [] if session in self.ended else self.surely.get(session, [])
+        return max((at - BEAT_MS for at in heard if at < now), default=-BEAT_MS)
+
+    def call_holds_until(self, session: str) -> int:
+        """Until when the newest open call of a session holds what it has, if its client lives."""
+        return max(self.calls.get(session, {}).values(), default=-CALL_MS) + CALL_MS
 
     def path_may_live(self, lease: Row) -> int:
         """Until when this lease may live at the most."""
@@ -207,6 +224,8 @@ def exclude(one: Row, other: Row) -> bool:
     """Whether two leases may not be held at once."""
     if one.session == other.session or one.checkout != other.checkout or one.mode == other.mode == "run":
         return False
+    if one.checkout == RESOURCES and one.seats + other.seats > 2:
+        return False  # counted: see _check_seats
     if one.agent == other.agent and (one.named or other.named):
         return False
     return overlap(one.path, other.path)
@@ -235,6 +254,7 @@ class Watch:
         self._compare_counters(now)
         live, paths = self.world.rows(LIVE), self.world.rows(PATHS)
         self.ledger.lengths.update({lease.fence: lease.lease_ms for lease in live + paths})
+        self.ledger.ended = {row.id for row in self.world.rows(ENDED)}
         self._compare_attempts(live)
         self._compare_paths(paths)
         self._compare_issues()
@@ -249,7 +269,21 @@ class Watch:
         ledger = self.ledger
         found = [lease for lease in self.world.rows(PATHS) if ledger.path_may_live(lease) <= now]
         found += [attempt for attempt in self.world.rows(LIVE) if ledger.attempt_may_live(attempt) <= now]
-        return found
+        return [lease for lease in found if lease.fence in ledger.over or not self._is_calling(lease.session, now)]
+
+    def _is_calling(self, session: str, now: int, *, surely: bool = False) -> bool:
+        """Whether a call of this session is open, and its client there to make it. surely: the room knows it, too."""
+        alive = any(
+            client.session == session and self.world.processes.lives(client.pid) for client in self.world.clients
+        )
+        if surely:
+            alive = alive and not self._is_dead(session)
+        return alive and now < self.ledger.call_holds_until(session)
+
+    def _is_dead(self, session: str) -> bool:
+        """Whether the process that the room knows for a session is gone."""
+        (known,) = self.world.rows(PROCESS, id=session)
+        return self.world.processes.is_dead(HOST, Process(known.boot, known.pidns, known.pid, known.started))
 
     def before_speech(self, session: str, now: int) -> None:
         """A sign of life that comes too late carries nothing: what is over stays so, whoever notices first."""
@@ -272,6 +306,10 @@ class Watch:
         """Nothing is taken from anybody too early, nor for a reason that is not so."""
         if event.type == "session_ended":
             self.ledger.surely.pop(event.session, None)  # beats carry no longer
+        if facts.get("why") == "lapse" and self._is_calling(event.session, now, surely=True):
+            raise Broken(f"{event.session} lost {facts} in the middle of a call")
+        if event.type == "session_ended":
+            self.ledger.calls.pop(event.session, None)
         if event.type == "paths_released":
             for path in facts["paths"]:
                 self._check_path_end(event, facts["why"], path["fence"], now)
@@ -280,9 +318,8 @@ class Watch:
             if facts["why"] == "lapse" and now < until:
                 raise Broken(f"{event.session} lost {event.issue} at {now}, {until - now} ms early")
         if facts.get("why") == "death" and event.session not in self.ledger.haunted:
-            (process,) = self.world.rows(PROCESS, id=event.session)
-            if not self.world.processes.is_dead(HOST, process):  # pyright: ignore[reportArgumentType]
-                raise Broken(f"{event.session} was taken for dead and lives: {process}")
+            if not self._is_dead(event.session):
+                raise Broken(f"{event.session} was taken for dead and lives")
 
     def _check_path_end(self, event: Row, why: str, fence: int, now: int) -> None:
         held = self.log.paths.get(fence)
@@ -318,10 +355,20 @@ class Watch:
             for other in paths[place + 1 :]:
                 if exclude(one, other):
                     raise Broken(f"two hold one path: {one} and {other}")
+        self._check_seats([lease for lease in paths if lease.checkout == RESOURCES])
         stored = {lease.fence: (lease.checkout, lease.shown, lease.mode, lease.session) for lease in paths}
         told = {fence: (held.checkout, held.path, held.mode, held.session) for fence, held in self.log.paths.items()}
         if stored != told:
             raise Broken(f"paths: the tables say {stored}, the log says {told}")
+
+    def _check_seats(self, taken: list[Row]) -> None:
+        """No more sessions hold a counted resource than the most modest of them says; a holder's name counts as one."""
+        for path in {lease.path for lease in taken}:
+            here = [lease for lease in taken if lease.path == path and lease.mode == "edit"]
+            shared = {lease.agent for lease in here if lease.named}
+            holders = {lease.agent if lease.agent in shared else lease.session for lease in here}
+            if here and len(holders) > min(lease.seats for lease in here):
+                raise Broken(f"{len(holders)} hold {path}: {here}")
 
     def _compare_issues(self) -> None:
         rows = self.world.rows(ISSUES)

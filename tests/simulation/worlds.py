@@ -17,6 +17,8 @@ from clearway.alive import Liveness, Process
 from clearway.clock import Clock
 from clearway.config import Caller, pointer_text
 from clearway.db import Row, Statement
+from clearway.opencalls import OpenCalls
+from clearway.repository import CHECKOUT_FILE
 from clearway.room import Room, open_room
 
 HOST = "machine"
@@ -167,8 +169,10 @@ class Client:
     pid: int | None = None
     human: bool = False
     started: int = 0
+    cleared: int = 0
     claims: list[Claim] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
+    runs: list[str] = field(default_factory=list)
     thread: str = ""
 
 
@@ -182,9 +186,10 @@ class World:
         self.processes = Processes(self.machine)
         # On a server the room of an earlier run may still be there: only the name of the room is left to chance.
         self.project = Clock().new_id() if dsn else self.machine.new_id()
-        self.checkouts = [_checkout(folder / name, self.project) for name in ("one", "two")]
+        self.checkouts = [_checkout(folder / name, self.project, self.machine.new_id()) for name in ("one", "two")]
         self._dsn = dsn
         self.rooms = [self._open() for _ in range(PROGRAMS)]
+        self.calls = OpenCalls(str(folder / "home"), self.machine)
         self.keys = 0
         chance = random.Random(f"clients {seed}")
         self.clients = [
@@ -279,10 +284,12 @@ class World:
         return room
 
 
-def _checkout(root: Path, project: str) -> str:
-    """A clone as far as a room looks at one: git's mark, the pointer, a few folders."""
+def _checkout(root: Path, project: str, known: str) -> str:
+    """A clone as far as a room looks at one: git's mark, the pointer, a few folders. known: the id it has already."""
     for folder in (".git", *FOLDERS):
         os.makedirs(root / folder)
+    here = os.stat(root / ".git")
     (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (root / ".git" / CHECKOUT_FILE).write_text(f"{known} {here.st_dev}:{here.st_ino}\n")
     (root / ".clearway.json").write_text(pointer_text(project))
     return str(root)
