@@ -27,6 +27,16 @@ def look(tx: Tx, places: list[Place]) -> list[Place]:
     return [place for place in places if not leases.covering(tx, place, "edit", lasting=True)]
 
 
+def is_due(tx: Tx, places: list[Place]) -> bool:
+    """A read: whether the caller's own lease on one of these is past its stored term, and beats alone carry it. A write
+    renews it then: else every edit would have to look as closely as this one."""
+    at = tx.opening.path_at
+    if at is None or at > tx.now or policy.is_paused(tx):
+        return False
+    own = (lease for place in places for lease in leases.covering(tx, place, "edit"))
+    return any(lease.expires_at <= tx.now for lease in own)
+
+
 def claim(tx: Tx, places: list[Place], call: str = "") -> list[int]:
     """Lease the free ones for the calling session, all or nothing; their fences, should another room refuse.
 

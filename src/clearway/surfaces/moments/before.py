@@ -202,11 +202,11 @@ def _ask(visit: Visit, wanted: Wanted, opened: OpenCall | None) -> list[int]:
 
     room, call = wanted.room, "" if opened is None else opened.name
 
-    def look(tx: Tx) -> tuple[bool, str]:
+    def look(tx: Tx) -> tuple[bool, bool, str]:
         visit.hear(room, tx)
         waived = verdict.waived(tx, wanted.edits)
         free = verdict.look(tx, wanted.edits)
-        return verdict.look_run(tx, wanted.runs, wanted.needs) or bool(free), waived
+        return verdict.look_run(tx, wanted.runs, wanted.needs) or bool(free), verdict.is_due(tx, wanted.edits), waived
 
     def claim(tx: Tx) -> list[int]:
         fences = verdict.claim(tx, wanted.edits, call if _goes_on(visit.call) else "")
@@ -215,7 +215,7 @@ def _ask(visit: Visit, wanted: Wanted, opened: OpenCall | None) -> list[int]:
         return fences + (verdict.run(tx, wanted.runs, wanted.needs, call) if wanted.starts else [])
 
     try:
-        free, waived = room.run(look, caller=visit.caller, writes=False)
+        free, due, waived = room.run(look, caller=visit.caller, writes=False)
     except Refusal as refusal:
         if refusal.code not in _TOLD_AGAIN:
             raise
@@ -226,6 +226,8 @@ def _ask(visit: Visit, wanted: Wanted, opened: OpenCall | None) -> list[int]:
     if waived:
         visit.decision.warning += f"{waived}\n"
     if not free:
+        if due:
+            _renew(visit, room)
         return []
     try:
         return room.run(claim, caller=visit.caller, durable=False)
@@ -233,6 +235,15 @@ def _ask(visit: Visit, wanted: Wanted, opened: OpenCall | None) -> list[int]:
         if refusal.code == "STORAGE_BUSY":  # whoever kept us waiting may hold it by now, and a read can tell
             room.run(look, caller=visit.caller, writes=False)
         raise
+
+
+def _renew(visit: Visit, room: Room) -> None:
+    """Any write renews what beats carry. One that cannot be made now is made by the next call."""
+    try:
+        room.run(lambda _: None, caller=visit.caller, durable=False)
+    except Refusal as refusal:
+        if not refusal.is_of_storage:
+            raise
 
 
 def _goes_on(call: ToolCall) -> bool:
