@@ -333,6 +333,26 @@ def test_what_was_opened_to_others_is_closed_when_it_is_opened(house: House) -> 
     assert [path.stat().st_mode & 0o777 for path in (file, file.parent, house.home)] == [0o600, 0o700, 0o700]
 
 
+def test_all_that_is_ours_is_closed_when_the_home_was_open_to_others(house: House, tmp_path: Path) -> None:
+    issue = house.ask("create_issue", title="Here", status="ready")
+    house.ask("claim_issue", issue_id=issue["display_id"])
+    (house.home / "run" / "calls").mkdir(parents=True, exist_ok=True)
+    beside, outside = house.home / "notes.txt", tmp_path / "outside"
+    for file in (beside, outside, house.home / "run" / "guard-open"):
+        file.touch()
+    (house.home / "run" / "link").symlink_to(outside)
+    ours = [path for path in house.home.rglob("*") if path != beside and not path.is_symlink()]
+    assert {"secret", "run", "rooms", "room.db", "room.db-turn", "guard-open"} <= {path.name for path in ours}
+    for path in (house.home, beside, outside, *ours):
+        path.chmod(0o777)
+
+    house.titles()
+
+    assert [str(path) for path in ours if path.exists() and path.stat().st_mode & 0o077] == []
+    assert house.home.stat().st_mode & 0o777 == 0o700
+    assert (beside.stat().st_mode & 0o777, outside.stat().st_mode & 0o777) == (0o777, 0o777)
+
+
 def test_a_disk_without_hard_links_will_do(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object, **__: object) -> None:
         raise OSError(errno.EPERM, "Operation not permitted")

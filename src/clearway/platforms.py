@@ -160,14 +160,28 @@ def make_private(folder: str) -> None:
         pass
 
 
-def keep_private(path: str) -> None:
-    """Take from others what they could do with our file or folder."""
+def keep_private(path: str) -> bool:
+    """Take from others what they could do with our file or folder. Whether they could do anything."""
     try:
         mode = os.stat(path).st_mode
         if mode & 0o077:
             os.chmod(path, mode & 0o700)
+            return True
     except OSError:
         pass  # not there yet, or not ours to change: opening says what is wrong
+    return False
+
+
+def keep_all_private(path: str) -> None:
+    """The same with all that is below a folder; links are not followed."""
+    if os.path.islink(path):
+        return
+    keep_private(path)
+    for folder, folders, files in os.walk(path):
+        for name in folders + files:
+            below = os.path.join(folder, name)
+            if not os.path.islink(below):
+                keep_private(below)
 
 
 def put_in_place(aside: str, file: str) -> bool:
@@ -293,3 +307,15 @@ def _macos_sysctl(name: bytes) -> str:
     value = ctypes.create_string_buffer(64)
     failed = library.sysctlbyname(name, value, ctypes.byref(size), None, ctypes.c_size_t(0))
     return "" if failed else value.value.decode("ascii", "replace")
+
+
+def is_device(path: str) -> bool:
+    """Whether a resolved path names a device, or what the system shows as a file of no disk: nothing that one works on."""
+    if path.startswith(("/proc/", "/sys/")):
+        return True
+    if not path.startswith("/dev/"):
+        return False
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode) and not path.startswith("/dev/shm/")
+    except (OSError, ValueError):
+        return not path.startswith("/dev/shm/")

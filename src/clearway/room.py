@@ -255,6 +255,7 @@ def open_room_file(
 
 
 MACHINE = "machine"
+_OURS = ("secret", "environment", "machine.db", "rooms", "run", "backups")  # in a home, which may hold other things
 
 
 def beat_folder(home: str) -> str:
@@ -283,7 +284,7 @@ def _opened(
     upgrade: bool,
     make: bool = True,
 ) -> Room:
-    platforms.keep_private(home)  # state is its owner's alone
+    _keep_private(home)
     try:
         engine.migrate(beginning(project, clock) if make and project else None, upgrade=upgrade)
         found = _check_identity(engine, project, clock)
@@ -292,6 +293,19 @@ def _opened(
         raise
     beats = Beats(os.path.join(beat_folder(home), found))
     return Room(engine, found, home=home, clock=clock, liveness=liveness or Liveness(), beats=beats)
+
+
+def _keep_private(home: str) -> None:
+    """State is its owner's alone. Whoever opened the house to others may have opened all that is ours in it."""
+    if not platforms.keep_private(home):
+        return
+    try:
+        names = os.listdir(home)
+    except OSError:
+        return  # opening says what is wrong
+    for name in names:
+        if name.startswith(_OURS):
+            platforms.keep_all_private(os.path.join(home, name))
 
 
 def beginning(project: str, clock: Clock) -> dict[str, Any]:
