@@ -6,6 +6,8 @@ from tests.conftest import HOST, Agent, World
 
 from clearway.config import Caller
 from clearway.crew import agents, briefing
+from clearway.db import Statement
+from clearway.db.tx import Tx
 
 
 def brief(agent: Agent) -> str:
@@ -101,3 +103,55 @@ def test_a_brief_keeps_its_budget_and_says_how_many_more(world: World) -> None:
 
     assert len(text.encode()) <= 2_400
     assert "12 other agents here" in text
+
+
+def test_a_brief_stays_within_its_budget_among_two_hundred_and_ten_thousand_leases(world: World) -> None:
+    alpha, mine = world.agent("alpha"), world.agent("alpha-too")
+    mine.ask("claim_paths", paths=["a-first.py"])
+    crowd(world, sessions=200, leases=10_000)
+
+    text = brief(alpha)
+
+    assert len(text.encode()) <= 2_400
+    assert "other agents here" in text
+    assert text.splitlines()[-1].startswith("and ")
+    assert text.splitlines()[-1].endswith(" more; call room to see them.")
+    assert brief(mine).splitlines()[1] == "You hold a-first.py."
+
+
+def crowd(world: World, *, sessions: int, leases: int) -> None:
+    """Many others who are here and hold much, put into the room at once."""
+
+    def settle(tx: Tx) -> None:
+        tx.change(
+            _statement("INSERT INTO checkout (id, host, root, branch, seen_at) VALUES ('X', 'h', '/x', '', 0)"),
+        )
+        for number in range(sessions):
+            tx.change(
+                _statement(
+                    "INSERT INTO session (id, agent, client, named, host, in_turn, opened_at, started_at, beat_at) "
+                    "VALUES (:id, 'peer', 'peer', 0, 'h', 0, :now, :now, :now)"
+                ),
+                id=f"peer-{number}",
+                now=tx.now,
+            )
+        for number in range(leases):
+            tx.change(
+                _statement(
+                    "INSERT INTO path_lease (id, checkout, path, shown, mode, session, agent, named, thread, apart, "
+                    "auto, call, seats, purpose, fence, lease_ms, claimed_at, expires_at) VALUES (:id, 'X', :path, "
+                    ":path, 'edit', :session, 'peer', 0, '', 0, 1, '', 1, '', :fence, 60000, :now, :until)"
+                ),
+                id=f"lease-{number}",
+                path=f"some/folder/of/the/project/file-{number:05}.py",
+                session=f"peer-{number % sessions}",
+                fence=tx.new_fence(),
+                now=tx.now,
+                until=tx.now + 3_600_000,
+            )
+
+    world.room.run(settle, caller=world.agent("crowd").caller, durable=False)
+
+
+def _statement(text: str) -> Statement:
+    return Statement("crowd", text, text)

@@ -65,7 +65,7 @@ def _of_attempt(tx: Tx, row: Row, data: dict[str, Any]) -> str:
     holder = tx.one(SQL.holder, issue=row.issue)
     issue = f"ISSUE-{row.number} {quoted(row.title, 60)}"
     if row.type == "attempt_adopted":
-        how = f"is held by another session of its token since {_at(row)}"
+        how = f"is held by another session, which showed its token, since {_at(row)}"
     else:
         how = _HOW.get(data.get("why", "forced"), _HOW["forced"]).format(at=_at(row))
     if holder is not None and holder.session == tx.caller.key:
