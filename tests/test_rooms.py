@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -318,6 +319,64 @@ def test_the_team_file_that_we_write_is_read_again(tmp_path: Path) -> None:
     assert config.read_team(str(tmp_path)) is None
     (tmp_path / config.TEAM).write_text(config.team_text(project))
     assert config.read_team(str(tmp_path)) == project
+
+
+# --- the machine's memory ---------------------------------------------------------------------------------------------
+
+
+def lose_the_machine_room(house: House) -> None:
+    house.close()
+    for file in house.home.glob("machine.db*"):
+        file.unlink()
+
+
+def test_a_repository_without_a_pointer_keeps_its_room_when_the_machine_room_is_gone(house: House) -> None:
+    house.ask("create_issue", title="Here")
+    house.ask("claim_paths", paths=["held.txt"], purpose="work")
+    lose_the_machine_room(house)
+
+    assert "held.txt is held by anna" in house.edit(house.repo / "held.txt")
+    assert house.titles() == ["Here"]
+    assert len(house.files) == 1
+    assert house.edit(house.repo / "free.txt") == ""
+
+
+def test_the_machine_room_is_restored_from_its_backup_when_it_is_gone(house: House, tmp_path: Path) -> None:
+    house.ask("create_issue", title="Here")
+    house.ask("claim_paths", paths=[str(tmp_path / "notes.txt")], purpose="work")
+    house.titles()  # the first command of the day that finds work in it writes the backup
+    lose_the_machine_room(house)
+
+    assert "guard open (STORAGE_CORRUPT" in house.edit(tmp_path / "notes.txt")
+    assert house.edit(house.repo / "held.txt") == "", "the room of a repository is known all the same"
+    assert house.titles() == ["Here"]
+    assert "machine.db was gone; the backup" in "".join(house.said)
+    assert "notes.txt is held by anna" in house.edit(tmp_path / "notes.txt")
+
+
+def test_nobody_loses_a_room_in_silence(house: House) -> None:
+    house.ask("create_issue", title="Here")
+    lose_the_machine_room(house)
+    shutil.rmtree(house.home / "run")
+
+    assert house.titles() == []
+    assert "may be given a new, empty room" in "".join(house.said)
+
+
+def test_a_repository_that_is_mounted_a_second_time_is_in_the_same_room(house: House, tmp_path: Path) -> None:
+    """Whoever comes by the one name and by the other share what is held."""
+    house.ask("list_issues")
+    mounted = tmp_path / "mounted"
+    mounted.mkdir()
+    if subprocess.run(["mount", "--bind", str(house.repo), str(mounted)], capture_output=True).returncode:
+        pytest.skip("needs the right to mount")
+    try:
+        house.ask("claim_paths", mounted, paths=["held.txt"], purpose="work")
+        assert "held.txt is held by anna" in house.edit(house.repo / "held.txt")
+        assert "held.txt is held by anna" in house.edit(mounted / "held.txt")
+        assert len(house.files) == 1
+    finally:
+        subprocess.run(["umount", str(mounted)], check=True)
 
 
 # --- what is kept private, and where there are no hard links ----------------------------------------------------------

@@ -128,10 +128,7 @@ class Rooms:
         self._check_outside(place)
         if self.settings.room:
             return self._chosen(place).project
-        home = self.settings.home
-        project = read_pointer(place.root) or read_team(place.root)
-        if project is None and os.path.exists(os.path.join(home, "machine.db")):
-            project = self._find(place)
+        project = read_pointer(place.root) or read_team(place.root) or self.remembered(place)
         if project is None:
             return None
         folder = self.folder(project)
@@ -156,33 +153,43 @@ class Rooms:
         """Remember a project that a pointer names, for the branches that lack the file. A mark spares the next hook
         from opening the machine room for it."""
         where = _whereabouts(place)
-        mark = os.path.join(self.settings.home, "run", "known", f"{where['device']}-{where['inode']}")
-        said = f"{project} {where['common']}\n"
-        try:
-            with open(mark, encoding="utf-8") as opened:
-                if opened.read() == said:
-                    return
-        except (OSError, ValueError):
-            pass
+        if self._mark(where) == (project, where["common"]):
+            return
         try:
             self.of_repository(None).run(
                 lambda tx: tx.change(SQL.remember, **where, project=project, wall=tx.wall),
                 caller=self._house(),
                 durable=False,
             )
+        except Refusal:
+            return  # the pointer itself still says it; the next call tries again
+        self._write_mark(where, project)
+
+    def _mark(self, where: dict[str, Any]) -> tuple[str, str]:
+        """The project and the common directory that were noted for a repository beside the machine room."""
+        try:
+            with open(_mark_file(self.settings.home, where), encoding="utf-8") as opened:
+                project, _, common = opened.read().removesuffix("\n").partition(" ")
+                return project, common
+        except (OSError, ValueError):
+            return "", ""
+
+    def _write_mark(self, where: dict[str, Any], project: str) -> None:
+        mark = _mark_file(self.settings.home, where)
+        try:
             platforms.make_private(os.path.dirname(mark))
             descriptor = os.open(mark, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
             try:
-                os.write(descriptor, said.encode())
+                os.write(descriptor, f"{project} {where['common']}\n".encode())
             finally:
                 os.close(descriptor)
-        except (OSError, Refusal):
-            pass  # the pointer itself still says it; the next call tries again
+        except (OSError, ValueError):
+            pass  # it is only a second memory
 
     def remembered(self, place: Repository) -> str | None:
         """The project of a repository as this machine remembers it, or None."""
         if not os.path.exists(os.path.join(self.settings.home, "machine.db")):
-            return None
+            return self._marked(place)
         return self._find(place)
 
     def file_to_restore(self, place: Repository, backed_up: str) -> Target:
@@ -311,8 +318,7 @@ class Rooms:
 
     def _kept(self, project: str) -> Room:
         """Open the room of a project, or the machine's; mend it first where that is needed and allowed."""
-        if project != MACHINE:
-            self._look_before_making(project)
+        self._look_before_making(project)
         try:
             room = self._opened(project)
         except Refusal as refusal:
@@ -342,10 +348,13 @@ class Rooms:
 
     def _look_before_making(self, project: str) -> None:
         """A room is not begun anew beside what is left of it."""
-        folder = self.folder(project)
-        if any(os.path.exists(os.path.join(folder, name)) for name in ("room.db", "address")):
+        file = self._file(project)
+        folder, name = os.path.split(file)
+        if os.path.exists(file) or (project != MACHINE and os.path.exists(os.path.join(folder, "address"))):
             return
-        if not _has_leftovers(folder):
+        if not _has_leftovers(folder, name):
+            if project == MACHINE and os.path.isdir(os.path.join(folder, "rooms")):
+                self._say(f"{file} is gone; a repository without {config.POINTER} may be given a new, empty room")
             return
         if not self._upgrade:
             raise Refusal(
@@ -353,6 +362,11 @@ class Rooms:
                 f"The file of the room in {folder} is gone; any clearway command restores its newest backup.",
             )
         self._mend(project)
+
+    def _file(self, project: str) -> str:
+        if project == MACHINE:
+            return os.path.join(self.settings.home, "machine.db")
+        return os.path.join(self.folder(project), "room.db")
 
     def mend(self, room: Room) -> None:
         """Mend a room in which damage was found, if it is proved."""
@@ -363,10 +377,7 @@ class Rooms:
         """Mend a room if it is proved to be damaged, or gone beside its backups."""
         from clearway import keeping
 
-        file = os.path.join(self.settings.home, "machine.db")
-        if project != MACHINE:
-            file = os.path.join(self.folder(project), "room.db")
-        told = keeping.mend(file, project, self.clock, self._lock_wait_ms)
+        told = keeping.mend(self._file(project), project, self.clock, self._lock_wait_ms)
         if told is not None:
             self._say(told)
 
@@ -446,20 +457,32 @@ class Rooms:
         if known is not None:
             return known
         where = _whereabouts(place)
-        try:
-            return self.of_repository(None).run(lambda tx: _remember(tx, where), caller=self._house())
-        except Refusal as refusal:
-            known = self._find(place) if refusal.code == "STORAGE_BUSY" else None  # another may have done it meanwhile
-            if known is None:
-                raise
-            return known
+        # Under another name (moved, or mounted a second time) it is known by what its git directory says it is.
+        repository.checkout_id(place, self.clock)
+        made = self.of_repository(None).run(lambda tx: _remember(tx, where), caller=self._house())
+        self._write_mark(where, made)
+        return made
 
     def _find(self, place: Repository) -> str | None:
         where = _whereabouts(place)
         moved = _was_here_before(place)
-        return self.of_repository(None).run(
-            lambda tx: _known(tx, where, moved=moved), caller=self._house(), writes=False
-        )
+        try:
+            found = self.of_repository(None).run(
+                lambda tx: _known(tx, where, moved=moved), caller=self._house(), writes=False
+            )
+        except Refusal:
+            found = self._marked(place)
+            if found is None:
+                raise
+        return found or self._marked(place)
+
+    def _marked(self, place: Repository) -> str | None:
+        """The project that was noted for a repository, if its room is there: should the machine room be gone."""
+        where = _whereabouts(place)
+        project, common = self._mark(where)
+        if not project or (common != where["common"] and not _was_here_before(place)):
+            return None
+        return project if os.path.isdir(self.folder(project)) else None
 
     def _house(self) -> Caller:
         return Caller("clearway", host=self.liveness.host)
@@ -474,14 +497,18 @@ def daily_backup(file: str, clock: Clock) -> str:
     return os.path.join(os.path.dirname(file), "backups", f"daily-{iso(clock.wall())[:10]}.db")
 
 
-def _has_leftovers(folder: str) -> bool:
+def _mark_file(home: str, where: dict[str, Any]) -> str:
+    return os.path.join(home, "run", "known", f"{where['device']}-{where['inode']}")
+
+
+def _has_leftovers(folder: str, file: str) -> bool:
     """Whether a room that has no file has left anything: backups, or a file that was moved aside."""
     try:
         names = os.listdir(folder)
     except OSError:
         return False
     if any(
-        name.startswith("room.db.") and not name.endswith(("-wal", "-shm")) and ".new" not in name for name in names
+        name.startswith(file + ".") and not name.endswith(("-wal", "-shm")) and ".new" not in name for name in names
     ):
         return True
     return "backups" in names and bool(os.listdir(os.path.join(folder, "backups")))
