@@ -302,7 +302,7 @@ def by_the_server(*said: dict[str, Any] | str) -> list[dict[str, Any]]:
 
 
 async def served(wire: Line, opening: Opening, line: bytes, server: Any) -> None:
-    ends = cast("Any", mcp_wire.Ends(cast("Any", wire), opening, line))
+    ends = cast("Any", mcp_wire.Ends(cast("Any", wire), opening, line, mcp.parsed))
     async with stdio_server(ends, ends) as (reads, writes):
         await server.run(reads, writes, server.create_initialization_options())
 

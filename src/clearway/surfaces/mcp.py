@@ -79,7 +79,7 @@ def _serve(offer: Offer, settings: Settings, client: Wire, opening: Opening, lin
     made = server(offer, Desk(settings, _folder()).ask)
 
     async def converse() -> None:
-        ends: Any = Ends(client, opening, line)
+        ends: Any = Ends(client, opening, line, parsed)
         async with stdio_server(ends, ends) as (reads, writes):
             await made.run(reads, writes, made.create_initialization_options())
 
@@ -89,6 +89,13 @@ def _serve(offer: Offer, settings: Settings, client: Wire, opening: Opening, lin
         _complain(error, settings)
         leave(1)
     leave()
+
+
+def parsed(line: bytes) -> object:
+    """A line as the SDK reads it. ValueError if it cannot."""
+    import mcp_types as types
+
+    return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
 
 
 # --- the SDK's server -----------------------------------------------------------------------------------------------

@@ -67,12 +67,14 @@ class Ends:
     way when it comes.
     """
 
-    def __init__(self, wire: Wire, opening: Opening, line: bytes) -> None:
-        """line: what the opening had no answer to. Made inside the event loop."""
+    def __init__(self, wire: Wire, opening: Opening, line: bytes, parse: Callable[[bytes], object]) -> None:
+        """line: what the opening had no answer to. parse: how the SDK reads a line; ValueError if it cannot. Made inside
+        the event loop."""
         import asyncio
         from concurrent.futures import ThreadPoolExecutor
 
         self._wire = wire
+        self._parse = parse
         self._shown = deque([*opening.kept, line])
         self._greeted = opening.greeted
         self._thread = ThreadPoolExecutor(1, "stdin")
@@ -105,11 +107,23 @@ class Ends:
                 line = await asyncio.get_running_loop().run_in_executor(self._thread, self._next)
             if not line:
                 return line
-            error = "" if line.isspace() else _objection(line)
+            error = "" if line.isspace() else self._objection(line)
             if error is None:
                 return line
             if error:
                 self._wire.say(error + "\n")
+
+    def _objection(self, line: bytes) -> str | None:
+        """As that of the protocol; and whatever else the SDK would drop without a word."""
+        found = objection(line)
+        if found is not None:
+            return found
+        try:
+            self._parse(line)
+        except ValueError:
+            asked = read(line)
+            return refused(asked.identity, PARSE_ERROR, "This message cannot be read.") if asked is not None else ""
+        return None
 
     async def write(self, text: str) -> None:
         if text.startswith(_ANSWER):
@@ -129,21 +143,6 @@ class Ends:
         if not line:
             _begin(lambda: (threading.Event().wait(LAST_WORDS_SECONDS), leave()))
         return line
-
-
-def _objection(line: bytes) -> str | None:
-    """As that of the protocol; and whatever else the SDK would drop without a word."""
-    from mcp_types import jsonrpc_message_adapter
-
-    found = objection(line)
-    if found is not None:
-        return found
-    try:
-        jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except ValueError:  # pydantic's own is one
-        asked = read(line)
-        return refused(asked.identity, PARSE_ERROR, "This message cannot be read.") if asked is not None else ""
-    return None
 
 
 def end_with_parent() -> None:
