@@ -310,12 +310,5 @@ def _macos_sysctl(name: bytes) -> str:
 
 
 def is_device(path: str) -> bool:
-    """Whether a resolved path names a device, or what the system shows as a file of no disk: nothing that one works on."""
-    if path.startswith(("/proc/", "/sys/")):
-        return True
-    if not path.startswith("/dev/"):
-        return False
-    try:
-        return not stat.S_ISREG(os.stat(path).st_mode) and not path.startswith("/dev/shm/")
-    except (OSError, ValueError):
-        return not path.startswith("/dev/shm/")
+    """Whether a resolved path names a device, or what the system only shows as a file: nothing that one works on."""
+    return path.startswith(("/proc/", "/sys/")) or (path.startswith("/dev/") and not path.startswith("/dev/shm/"))

@@ -15,6 +15,7 @@ from tests.conftest import git
 
 from clearway import catalog
 from clearway.config import Settings
+from clearway.guard import shellparse
 from clearway.rooms import Rooms
 from clearway.surfaces import callers, hooks
 
@@ -425,3 +426,111 @@ def test_a_passage_is_counted_whatever_the_clock_of_a_test_says(desk: Desk, tmp_
 
     (line,) = (Path(desk.environ["CLEARWAY_HOME"]) / "run" / "guard-open").read_text().splitlines()
     assert line.endswith(" STORAGE_CONFIGURATION")
+
+
+# What cannot be read, or only just.
+
+
+@pytest.fixture
+def slow_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No parser is quick enough any more."""
+    monkeypatch.setattr(shellparse, "PARSE_MS_MAX", 0)
+
+
+@pytest.mark.usefixtures("slow_parser")
+def test_a_command_that_was_not_read_follows_the_fail_mode_and_is_counted(desk: Desk) -> None:
+    payload = {"event": "before", "agent": "beta", "session": "b1", "tool": "Bash", "cwd": str(desk.repo)}
+    payload["input"] = {"command": "make; echo x > free.txt"}
+    out, err, code = desk.hook("generic", payload)
+    assert (out, code) == ("", 0)
+    assert err == "clearway: guard open (LIMIT_EXCEEDED: the command is too long to be read in time.)\n"
+    assert "LIMIT_EXCEEDED" in (Path(desk.environ["CLEARWAY_HOME"]) / "run" / "guard-open").read_text()
+    assert desk.edit("gamma", "free.txt", session="c1") == "", "a mere guess has claimed it"
+    out, err, code = desk.hook("generic", payload | {"agent": "gamma", "session": "c1"}, CLEARWAY_FAIL_CLOSED="1")
+    assert (out, code) == ("", 2)
+    assert "too long to be read in time" in err
+
+
+@pytest.mark.usefixtures("slow_parser")
+@pytest.mark.parametrize("closed", ["", "1"])
+def test_a_command_that_was_not_read_is_refused_where_it_plainly_writes_what_is_held(desk: Desk, closed: str) -> None:
+    desk.environ |= {"CLEARWAY_FAIL_CLOSED": closed}
+    for command in ("echo x > held.txt", "cd src && tee ../held.txt", "bash -c 'echo > deploy/x.sh'"):
+        assert "is held by alpha" in desk.bash("beta", command), command
+    told = desk.command("alpha", "path_history", path="held.txt")
+    assert "beta" in json.dumps(told)
+
+
+@pytest.mark.usefixtures("slow_parser")
+def test_a_guard_that_is_switched_off_says_nothing_of_commands_it_cannot_read(desk: Desk) -> None:
+    human = callers.of_command(Settings(desk.environ), "", str(desk.repo), Rooms(Settings(desk.environ)).liveness)
+    human.human = True
+    rooms = Rooms(Settings(desk.environ))
+    rooms.ask(catalog.OPERATIONS["pause_guard"], {}, human)
+    rooms.close()
+    payload = {"event": "before", "agent": "beta", "tool": "Bash", "cwd": str(desk.repo)}
+    payload["input"] = {"command": "echo x > $F"}
+    assert desk.hook("generic", payload, CLEARWAY_FAIL_CLOSED="1") == ("", "", 0)
+
+
+@pytest.mark.parametrize("lines", [300, 1_000])
+def test_an_ordinary_long_script_does_not_hide_what_it_writes(desk: Desk, lines: int) -> None:
+    script = "".join(f"run_the_thing --with option_{n} value_{n} another_{n}\n" for n in range(lines))
+    assert "is held by alpha" in desk.bash("beta", f"{script}echo x > held.txt")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"session_id": "\ud800"},
+        {"session_id": "s", "agent_id": "\udcff\ud800"},
+        {"session_id": "s", "tool_use_id": "\ud800"},
+        {"session_id": "s", "prompt": "\ud800", "source": "\ud800"},
+    ],
+    ids=["session", "thread", "call", "others"],
+)
+@pytest.mark.parametrize(
+    "asked", [("Edit", {"file_path": "held.txt", "new_string": "\ud800"}), ("Bash", {"command": "tee held.txt \ud800"})]
+)
+def test_half_a_character_opens_no_guard(desk: Desk, more: dict[str, str], asked: tuple[str, dict[str, str]]) -> None:
+    payload = {"hook_event_name": "PreToolUse", "tool_name": asked[0], "tool_input": asked[1], "cwd": str(desk.repo)}
+    out, err, code = desk.hook("claude", payload | more)
+    assert (err, code) == ("", 0)
+    assert "held.txt is held by alpha" in out
+    payload["tool_input"] = {"file_path": "free.txt"}
+    for event in ("PreToolUse", "PostToolUse", "Stop", "SessionStart", "UserPromptSubmit", "SessionEnd"):
+        _, err, code = desk.hook("claude", payload | more | {"tool_name": "Edit", "hook_event_name": event})
+        assert (err, code) == ("", 0), event
+
+
+def test_a_byte_that_is_no_character_hides_no_path(desk: Desk) -> None:
+    payload = {"event": "before", "agent": "beta", "tool": "Write", "cwd": str(desk.repo)}
+    payload["input"] = {"file_path": "held.txt", "content": "latin: XX"}
+    raw = json.dumps(payload).encode().replace(b"XX", b"\xe9\xff")
+    assert "held.txt is held by alpha" in desk.hook("generic", raw)[1]
+    raw = json.dumps(payload | {"input": {"file_path": "XX", "content": ""}}).encode().replace(b"XX", b"\xe9")
+    assert desk.hook("generic", raw)[2] in (0, 2)
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "/dev/stderr", "/dev/../dev/tty", "/proc/self/status"])
+def test_a_device_belongs_to_nobody(desk: Desk, path: str) -> None:
+    for agent in ("beta", "gamma"):
+        assert desk.edit(agent, path, session=f"{agent}-1") == ""
+        assert desk.bash(agent, f"cat x | tee {path}", session=f"{agent}-1") == ""
+
+
+@pytest.mark.parametrize("name", ["workdir", "working_directory", "cwd", "directory", "dir_path"])
+def test_a_command_is_read_from_the_folder_that_its_tool_names(desk: Desk, name: str) -> None:
+    asked = {"command": "echo > x.sh", name: "deploy"}
+    assert "deploy/x.sh (by a lease on deploy)" in desk.generic("beta", "Bash", asked)
+    assert "is held by alpha" in desk.generic("beta", "Bash", asked | {name: str(desk.repo / "deploy")})
+    assert "is held by alpha" in desk.generic("beta", "Bash", {"command": "echo > ../held.txt", name: "src"})
+    assert desk.generic("beta", "Bash", {"command": "echo > held.txt", name: "src"}) == ""
+
+
+def test_a_call_may_touch_more_files_than_a_claim(desk: Desk) -> None:
+    files = [f"many/{number}.txt" for number in range(600)]
+    patch = "".join(f"*** Add File: {file}\n+x\n" for file in files)
+    assert desk.generic("beta", "apply_patch", f"*** Begin Patch\n{patch}*** End Patch", session="b1") == ""
+    assert "many/599.txt is held by beta" in desk.edit("gamma", "many/599.txt", session="c1")
+    assert "is held by" in desk.generic("beta", "Bash", {"command": f"tee {' '.join(files)} held.txt"}, session="b1")

@@ -58,6 +58,7 @@ class ToolCall:
         "client",
         "command",
         "cwd",
+        "folder",
         "kind",
         "moment",
         "pid",
@@ -86,6 +87,7 @@ class ToolCall:
         kind: Kind = "other",
         targets: list[Target] | None = None,
         command: str = "",
+        folder: str = "",
         call: str | None = None,
         source: str = "",
         pid: int | None = None,
@@ -106,6 +108,7 @@ class ToolCall:
         self.kind: Kind = kind
         self.targets = targets if targets is not None else []  # of file tools and patches; a shell's are read later
         self.command = command
+        self.folder = folder  # where the command runs, as the client wrote it; empty for its own folder
         self.call = call
         self.source = source  # how a session started, why it ended, what asked for a compaction
         self.pid = pid

@@ -38,7 +38,10 @@ def _standard_input() -> bytes:
     parts: list[bytes] = []
     size = 0
     while size <= _PAYLOAD_BYTES_MAX:
-        part = posix.read(0, 1_048_576)
+        try:
+            part = posix.read(0, 1_048_576)
+        except OSError:  # closed: then nothing was asked
+            break
         if not part:
             break
         parts.append(part)

@@ -16,7 +16,7 @@ from clearway.errors import Refusal
 from clearway.limits import HOOK_LOCK_WAIT_MS, HOOK_WAIT_MS, PAYLOAD_BYTES_MAX
 from clearway.rooms import Rooms
 from clearway.surfaces import callers
-from clearway.surfaces.moments import Decision, Visit
+from clearway.surfaces.moments import Decision, Visit, fails_closed
 from clearway.surfaces.moments.before import sentence
 from clearway.untrusted import folded, quoted
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from clearway.guard.toolcall import ToolCall
 
 CLIENTS = ("claude", "codex", "generic")
+_STORED = ("session", "thread", "call", "agent", "source", "prompt", "task", "tool")
 _DENIABLE = frozenset({"before"})
 _TURN_ENDS = frozenset({"stop", "interrupt", "idle", "child_stop"})
 
@@ -81,6 +82,8 @@ def answered(client: str, raw: bytes, environ: Mapping[str, str]) -> Answer:
     try:
         visit = _visit(call, Settings(environ))
         decision = decide(visit)
+        if decision.unchecked is not None:
+            decision.warning += _failed(call, decision.unchecked, visit, environ).warning
     except Refusal as refusal:
         decision = _failed(call, refusal, visit, environ)
     except Exception as error:
@@ -146,6 +149,10 @@ def _read(adapter: Any, raw: bytes, environ: Mapping[str, str]) -> ToolCall:
     call = adapter.read(payload, environ)
     call.cwd = call.cwd or _own_folder()
     call.problem = problem or call.problem
+    for name in _STORED:  # half a character is legal JSON, and no text that anybody could keep
+        text = getattr(call, name)
+        if text and not text.isascii():
+            setattr(call, name, text.encode("utf-8", "backslashreplace").decode())
     return call
 
 
@@ -183,26 +190,11 @@ def _failed(call: ToolCall, refusal: Refusal, visit: Visit | None, environ: Mapp
     said = sentence(refusal)
     if call.problem and call.moment == "other":
         call.moment = "before"  # what cannot be read may be a call that is about to write
-    if call.moment in _DENIABLE and _fails_closed(visit, environ):
+    if call.moment in _DENIABLE and fails_closed(visit, environ):
         return Decision(deny=f"{said} (the guard is set to fail closed)")
     if "inside" not in refusal.facts:  # nothing of ours is written into a repository
         _count(environ, refusal.code)
     return Decision(warning=f"clearway: guard open ({said})\n")
-
-
-def _fails_closed(visit: Visit | None, environ: Mapping[str, str]) -> bool:
-    """What the environment says, else what the room has decided as far as it can still be asked."""
-    if config.flag(environ, "CLEARWAY_FAIL_CLOSED") or config.flag(environ, "AGENT_LEASE_FAIL_CLOSED"):
-        return True
-    from clearway import policy
-
-    try:
-        room = None if visit is None else visit.home
-        if room is None or visit is None:
-            return False
-        return room.run(lambda tx: policy.value(tx, "fail"), caller=visit.caller, writes=False) == "closed"
-    except Exception:
-        return False
 
 
 def _count(environ: Mapping[str, str], code: str) -> None:
@@ -232,7 +224,10 @@ def _payload(raw: bytes) -> tuple[dict[str, Any], str]:
     if len(raw) > PAYLOAD_BYTES_MAX:
         return {}, f"the payload has more than {PAYLOAD_BYTES_MAX // 1_048_576} MiB"
     try:
-        payload: Any = wire.loads(raw)
+        try:
+            payload: Any = wire.loads(raw)
+        except UnicodeDecodeError:  # a byte in a content or a path is no reason not to see which file is meant
+            payload = wire.loads(raw.decode("utf-8", "surrogateescape"))
     except ValueError as error:
         return {}, f"the payload is not JSON: {folded(str(error), 80)}"
     if isinstance(payload, dict):

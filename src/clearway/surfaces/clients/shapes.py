@@ -63,6 +63,10 @@ _TO = ("new_path", "newPath", "destination", "destination_path", "destinationPat
 _ENDS: dict[str, Action] = {**dict.fromkeys(_FROM, "move"), **dict.fromkeys(_TO, "create")}
 _PATCHES = ("command", "input", "patch", "patchText", "patch_text", "diff", "content", "text")
 _COMMANDS = ("command", "cmd", "command_line", "commandLine", "script", "commands")
+_FOLDERS = (
+    "workdir", "work_dir", "working_dir", "workingDir", "working_directory", "workingDirectory", "cwd", "directory",
+    "dir_path", "dirPath",
+)  # fmt: skip
 _CONTENTS = frozenset(
     {"content", "contents", "new_string", "newString", "old_string", "oldString", "new_source", "edits", "file_text",
      "fileText", "new_str", "newText", "new_text", "replacement", "code_edit", "replacements"}
@@ -227,6 +231,7 @@ def _read_command(call: ToolCall, payload: Payload, given: Any) -> None:
     value = given
     if is_object(given):
         value = next((given[name] for name in _COMMANDS if given.get(name) is not None), None)
+        call.folder = next((given[name] for name in _FOLDERS if isinstance(given.get(name), str)), "")
     if isinstance(value, str):
         call.command = value
     elif is_list(value) and all(isinstance(word, str) for word in value):

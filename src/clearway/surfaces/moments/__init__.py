@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import os
 
-from clearway import repository
+from clearway import config, repository
 from clearway.opencalls import OpenCalls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from clearway.config import Caller
     from clearway.db.tx import Tx
+    from clearway.errors import Refusal
     from clearway.guard.toolcall import ToolCall
     from clearway.room import Room
     from clearway.rooms import Rooms
@@ -24,18 +27,36 @@ OWN_TOOLS = "mcp__clearway__"  # how clients name the tools of our own server
 
 
 class Decision:
-    """What is answered: a reason to deny, context to add, both empty for a silent allow; a warning for the person."""
+    """What is answered: a reason to deny, context to add, both empty for a silent allow; a warning for the person; why
+    the call passes without having been checked."""
 
-    __slots__ = ("context", "deny", "warning")
+    __slots__ = ("context", "deny", "unchecked", "warning")
 
     def __init__(self, deny: str = "", context: str = "", warning: str = "") -> None:
         self.deny = deny
         self.context = context
         self.warning = warning
+        self.unchecked: Refusal | None = None
 
     def add(self, text: str) -> None:
         """More context, on lines of its own."""
         self.context = "\n".join(filter(None, (self.context, text)))
+
+
+def fails_closed(visit: Visit | None, environ: Mapping[str, str]) -> bool:
+    """What becomes of a call that cannot be checked: what the environment says, else what the room has decided as far
+    as it can still be asked."""
+    if config.flag(environ, "CLEARWAY_FAIL_CLOSED") or config.flag(environ, "AGENT_LEASE_FAIL_CLOSED"):
+        return True
+    from clearway import policy
+
+    try:
+        room = None if visit is None else visit.home
+        if room is None or visit is None:
+            return False
+        return room.run(lambda tx: policy.value(tx, "fail"), caller=visit.caller, writes=False) == "closed"
+    except Exception:
+        return False
 
 
 class Visit:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 
-from clearway import repository
+from clearway import platforms, repository
 from clearway.errors import Refusal
 from clearway.limits import PATHS_PER_CALL_MAX
-from clearway.surfaces.moments import OWN_TOOLS, Decision
+from clearway.surfaces.moments import OWN_TOOLS, Decision, fails_closed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ def before(visit: Visit) -> Decision:
         visit.calls.announce(call.call, visit.caller.session, visit.caller.thread, visit.caller.cwd)
     opened: OpenCall | None = None
     try:
+        if found is not None and (found.unread or found.guesses):
+            _mind_what_was_not_read(visit, found)
         wanted = _by_room(visit, targets, found, declared)
         if any(each.starts for each in wanted) or _may_last(call, found):
             opened = visit.calls.begin(visit.key, visit.caller.thread, call.call or "", given(call))
@@ -79,7 +81,8 @@ def given(call: ToolCall) -> str:
     """What is called, to know its end by if the client gives calls no id."""
     from clearway import wire
 
-    return f"{call.tool} {call.command or wire.dumps(_input(call))}"
+    text = f"{call.tool} {call.command or wire.dumps(_input(call))}"
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def sentence(refusal: Refusal) -> str:
@@ -94,7 +97,45 @@ def _input(call: ToolCall) -> object:
 def shell_writes(call: ToolCall, *, declared: bool) -> ShellWrites:
     from clearway.guard import shell
 
-    return shell.writes(call.command, call.cwd or "", os.path.expanduser("~"), declared=declared)
+    folder = os.path.join(call.cwd or "", call.folder)
+    return shell.writes(call.command, folder, os.path.expanduser("~"), declared=declared)
+
+
+def _mind_what_was_not_read(visit: Visit, found: ShellWrites) -> None:
+    """Of a command that nobody could read as one: what it plainly writes is asked about and not claimed, and then it
+    follows the fail mode."""
+    from clearway import policy
+    from clearway.guard.shellparse import TOO_LONG
+
+    asked: dict[str, Wanted] = {}
+    for place in _located(visit, found.guesses):
+        _of(visit, place, asked).edits.append(place)
+    for each in asked.values():
+        _only_look(visit, each)
+    home = visit.home
+    if not found.unread or home is None or home.run(policy.is_paused, caller=visit.caller, writes=False):
+        return
+    unread = Refusal("LIMIT_EXCEEDED" if found.unread == TOO_LONG else "STORAGE_CONFIGURATION", f"{found.unread}.")
+    if fails_closed(visit, visit.rooms.settings.environ):
+        raise unread
+    visit.decision.unchecked = unread
+
+
+def _only_look(visit: Visit, wanted: Wanted) -> None:
+    from clearway.guard import verdict
+
+    def look(tx: Tx) -> object:
+        return verdict.look(tx, wanted.edits)
+
+    try:
+        wanted.room.run(look, caller=visit.caller, writes=False)
+    except Refusal as refusal:
+        if refusal.code not in _TOLD_AGAIN:
+            raise
+        try:  # so that the log hears of it
+            wanted.room.run(look, caller=visit.caller, durable=False)
+        except Refusal as again:
+            raise (again if again.code in _TOLD_AGAIN else refusal) from None
 
 
 def _declared(visit: Visit) -> list[tuple[list[str], list[str]]]:
@@ -168,16 +209,21 @@ def _add_needed(visit: Visit, raw: str, wanted: dict[str, Wanted]) -> None:
 
 
 def _located(visit: Visit, targets: list[Target]) -> list[Place]:
-    """Each place once. A path that a command computes and we cannot follow is not refused: it is unknown."""
+    """Each place once. A path that a command computes and we cannot follow is not refused: it is unknown. A device, and
+    what the system only shows as a file, is nobody's."""
     places: dict[str, Place] = {}
+    folder = os.path.join(visit.caller.cwd, visit.call.folder)
     for target in targets:
+        if platforms.is_device(os.path.normpath(os.path.join(folder, target.path))):  # a link to ourselves, perhaps
+            continue
         try:
-            place = visit.rooms.locate(target.path, visit.caller.cwd)
+            place = visit.rooms.locate(target.path, folder)
         except Refusal:
             if visit.call.kind == "shell":
                 continue
             raise
-        places.setdefault(place.absolute, place)
+        if not platforms.is_device(place.absolute):
+            places.setdefault(place.absolute, place)
     return list(places.values())
 
 
