@@ -400,6 +400,21 @@ def test_files_that_were_not_there_are_gone_again(machine: Machine) -> None:
     assert [name for name, text in machine.files().items() if text] == []
 
 
+def test_folders_that_were_made_for_our_files_are_gone_with_them(machine: Machine, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    machine.connect(scope="project", project=str(project))
+    assert (project / ".claude").is_dir()
+    machine.disconnect(project=str(project))
+    assert list(project.iterdir()) == []
+
+    machine.connect()
+    (machine.claude_settings.parent / "mine.md").write_text("mine")
+    machine.disconnect()
+    assert [path.name for path in machine.claude_settings.parent.iterdir()] == ["mine.md"]
+    assert not machine.codex_hooks.parent.exists()
+
+
 def test_disconnecting_without_write_only_shows_it(machine: Machine) -> None:
     machine.lived_in().connect()
     before = machine.files()

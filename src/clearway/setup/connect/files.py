@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from clearway.errors import Refusal
 from clearway.setup.connect.shapes import BACKUP_SUFFIX, Change
 
+_CLIENTS_FOLDERS = frozenset({".claude", ".codex"})
 _FILE_BYTES_MAX = 64 * 1024 * 1024
 
 
@@ -58,6 +59,9 @@ def write_all(changes: Sequence[Change]) -> None:
         _rename_all(backups, fresh)
     for change in changes:
         _verify(change)
+    for folder in {os.path.dirname(change.file) for change in changes if change.after is None}:
+        if os.path.basename(folder) in _CLIENTS_FOLDERS:
+            _rmdir_if_empty(folder)  # it was made for the file that is gone now; a link is left alone
 
 
 def _rename_all(backups: Sequence[tuple[str, str]], fresh: Sequence[tuple[Change, str, str | None]]) -> None:
