@@ -49,7 +49,7 @@ RESOURCE_CHARS_MAX = 100
 RESOURCE_SEATS_MAX = 64
 HARD_LINK_LOOKS_MAX = 4_096  # files looked at for one that has several names
 BRANCH_CHARS_MAX = 200
-PATHS_PER_CALL_MAX = 4_096  # one patch or command may touch this many files; more is refused, not cut
+PATHS_PER_CALL_MAX = 2_048  # one patch or command may touch this many files; more is refused, not cut
 
 # --- a room's own decisions ----------------------------------------------------------------------------------------
 DECLARED_COMMANDS_CHARS_MAX = 4_000
