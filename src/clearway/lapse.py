@@ -44,6 +44,7 @@ def lapse(tx: Tx) -> set[str]:
             end_session(tx, session, "death")
         else:  # it said farewell, and its attempts were kept as long as it might come back
             _expire_all(tx, session, "death")
+            tx.change(SQL.forget_process, id=session.session)
     return {session.session for session in due.dead if session.ended_at is None}
 
 
@@ -142,7 +143,7 @@ def _due(tx: Tx) -> Row:
     return Row(
         paths=tx.all(SQL.paths_due, now=tx.now) if _is_past(at.path_at, tx.now) else [],
         attempts=tx.all(SQL.attempts_due, now=tx.now) if _is_past(at.attempt_at, tx.now) else [],
-        dead=dead_sessions(tx) if at.processes or at.attempt_at is not None else [],
+        dead=dead_sessions(tx) if at.processes else [],
     )
 
 

@@ -8,13 +8,11 @@ SELECT a.id, a.issue, a.session, a.agent, a.fence, a.expires_at, a.lease_ms, a.a
 FROM attempt a JOIN session s ON s.id = a.session
 WHERE a.status = 'active' AND a.expires_at <= :now
 
+-- Those whose process is to be watched: the open ones, and those that left with an issue in hand.
 -- name: with_process
-SELECT id AS session, agent, host, boot, pidns, pid, started, ended_at FROM session
-WHERE ended_at IS NULL AND pid IS NOT NULL
-UNION ALL
-SELECT DISTINCT s.id AS session, s.agent, s.host, s.boot, s.pidns, s.pid, s.started, s.ended_at
-FROM attempt a JOIN session s ON s.id = a.session
-WHERE a.status = 'active' AND s.ended_at IS NOT NULL AND s.pid IS NOT NULL
+SELECT s.id AS session, s.agent, s.host, s.boot, s.pidns, s.pid, s.started, s.ended_at FROM session s
+WHERE s.pid IS NOT NULL
+  AND (s.ended_at IS NULL OR EXISTS (SELECT 1 FROM attempt a WHERE a.session = s.id AND a.status = 'active'))
 
 -- name: paths_of
 SELECT id, session, agent, shown, checkout, fence FROM path_lease WHERE session = :session
@@ -37,8 +35,14 @@ DELETE FROM path_lease WHERE id = :id
 -- name: expire
 UPDATE attempt SET status = 'expired', finished_wall = :wall WHERE id = :id AND status = 'active'
 
+-- The process of a session that is over, with nothing in hand, is nobody's business any more.
 -- name: end_session
-UPDATE session SET ended_at = :now, ended_why = :why, in_turn = 0, doing = NULL WHERE id = :id
+UPDATE session SET ended_at = :now, ended_why = :why, in_turn = 0, doing = NULL,
+  pid = CASE WHEN EXISTS (SELECT 1 FROM attempt WHERE session = :id AND status = 'active') THEN pid END
+WHERE id = :id
+
+-- name: forget_process
+UPDATE session SET pid = NULL WHERE id = :id
 
 -- name: process_of
 SELECT host, boot, pidns, pid, started, ended_at, call_at FROM session WHERE id = :session

@@ -196,3 +196,24 @@ def test_a_room_of_many_shows_the_latest_fifty(world: World) -> None:
     shown = world.agent("onlooker").ask("room")["agents"]
 
     assert [other["session"] for other in shown] == [f"s{number}" for number in range(54, 4, -1)]
+
+
+def test_the_process_of_a_session_is_watched_as_long_as_there_is_something_to_take(world: World) -> None:
+    """Rooms keep their ended sessions; what every write looks at must not grow with them."""
+    onlooker = world.agent("onlooker", named=True)
+    idle, busy = world.agent("alpha"), world.agent("beta")
+    onlooker.ask("create_issue", title="Parser", status="ready")
+    busy.ask("claim_issue", next=True)
+    idle.ask("room", status="here")
+
+    def watched() -> set[str]:
+        return {row.id for row in world.rows("SELECT id FROM session WHERE pid IS NOT NULL")}
+
+    assert watched() == {idle.caller.key, busy.caller.key}
+    for agent in (idle, busy):
+        run(agent, lambda tx: agents.leave(tx, "logout"))
+    assert watched() == {busy.caller.key}
+    busy.dies()
+    onlooker.ask("room", status="settle")
+    assert watched() == set()
+    assert onlooker.ask("claim_issue", issue_id="ISSUE-1")["display_id"] == "ISSUE-1"

@@ -71,7 +71,7 @@ CREATE TABLE session (
   CHECK ((ended_at IS NULL) = (ended_why IS NULL))
 ) STRICT;
 CREATE INDEX session_live ON session (beat_at) WHERE ended_at IS NULL;
-CREATE INDEX session_process ON session (pid) WHERE ended_at IS NULL AND pid IS NOT NULL;
+CREATE INDEX session_process ON session (pid) WHERE pid IS NOT NULL;
 
 -- What befell a session's leases without its doing, until it has been told.
 CREATE TABLE notice (
