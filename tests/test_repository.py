@@ -86,6 +86,8 @@ def test_case_is_told_apart_where_the_volume_does(repo: Path) -> None:
         "file://",
         "file:///a%0",
         "file:///a%zz",
+        "file:///a%+1",
+        "file:///a%",
         "file:/a%+1",
         "FILE://elsewhere.example/x",
         "file:///a%ff",

@@ -13,7 +13,7 @@ from clearway.alive import Process
 from clearway.db import Row, statements
 from clearway.leasing import attempt_lives_until, has_lapsed, path_lives_until
 from clearway.limits import OPEN_CALL_HOLDS_MS
-from clearway.untrusted import folded
+from clearway.untrusted import ending, folded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def leave_note(tx: Tx, attempt: Row, why: str) -> None:
     if not held:
         return
     more = f" and {len(held) - _PATHS_NOTED} more" if len(held) > _PATHS_NOTED else ""
-    shown = ", ".join(folded(lease.shown, 100) for lease in held[:_PATHS_NOTED])
+    shown = ", ".join(ending(lease.shown, 100) for lease in held[:_PATHS_NOTED])
     content = f"Automatic, when the lease was lost ({why}). It held: {shown}{more}."
     last = tx.one(SQL.last_note, attempt=attempt.id)
     if last is not None:

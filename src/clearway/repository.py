@@ -105,6 +105,19 @@ def named(key: str, seats: int) -> Place:
     return Place("", None, paths.RESOURCES, key, key, seats=seats)
 
 
+def seen_from(folder: str, place: Place, shown: str) -> str:
+    """How a path of the place's repository is named to one who works in `folder`: from the root of the repository where
+    that is, and whole where that is another. shown: the path from the place's own root."""
+    if place.checkout == paths.RESOURCES or place.repository is None:
+        return shown
+    here = holding(os.path.realpath(folder)) if os.path.isabs(folder) else None
+    if here is not None and here.root == place.root:
+        return shown
+    whole = os.path.normpath(os.path.join(place.root, shown))
+    inside = here is not None and whole.startswith(here.root.rstrip(os.sep) + os.sep)
+    return os.path.relpath(whole, here.root) if here is not None and inside else whole
+
+
 def linked_worktree(folder: str) -> str:
     """The root of the linked worktree in which a folder is; empty in a main one, and outside of any."""
     found = holding(os.path.realpath(folder)) if os.path.isabs(folder) else None

@@ -44,8 +44,8 @@ def within(text: str, count: int) -> str:
 
 
 def ending(text: str, count: int) -> str:
-    """One line of at most `count` bytes that keeps the end: of a path, the file's name says most."""
-    raw = folded(text, len(text) * 8 + 1).encode("utf-8", "replace")
+    """A name letter for letter in at most `count` bytes, with its end: of a path, the file's name says most."""
+    raw = exact(text).encode("utf-8", "replace")
     return raw.decode() if len(raw) <= count else "…" + raw[len(raw) - max(0, count - 3) :].decode("utf-8", "ignore")
 
 

@@ -38,6 +38,52 @@ def test_a_claimed_file_is_refused_to_another_with_holder_purpose_and_time(world
     assert (conflict["session"], conflict["until"]) == (alpha.caller.key, lease["expires_at"])
 
 
+def test_a_refusal_says_where_the_lease_lies(world: World) -> None:
+    """P4: at the path, above it, or below."""
+    alpha, beta = world.agent("alpha"), world.agent("beta")
+    claim(alpha, "src/a.py", "deploy", "a b.txt")
+
+    def sentence(path: str) -> str:
+        return beta.refused("claim_paths", paths=[path]).message
+
+    assert sentence("src/a.py").startswith("src/a.py is held by alpha until ")
+    assert sentence("deploy/x.sh").startswith("deploy/x.sh (by a lease on deploy) is held by alpha until ")
+    assert sentence("src").startswith("src (in it src/a.py) is held by alpha until ")
+    assert sentence(".").startswith(". (in it a b.txt) is held by alpha until ")
+
+
+def test_a_refusal_names_a_way_out_for_tools_and_for_the_command_line(world: World) -> None:
+    alpha, beta = world.agent("alpha"), world.agent("beta")
+    claim(alpha, "held.txt")
+
+    message = beta.refused("claim_paths", paths=["held.txt"]).message
+
+    assert message.endswith(" Take other work (claim_issue or clearway next), or wait.")
+
+
+def test_a_path_of_another_repository_is_named_from_where_one_works(world: World, tmp_path: Path) -> None:
+    """A nested repository's file is not one of the same name in the repository around it."""
+    inner, other = world.repo / "inner", tmp_path / "other"
+    for root in (inner, other):
+        root.mkdir()
+        git(root, "init", "-q")
+    alpha, beta = world.agent("alpha"), world.agent("beta")
+
+    assert [lease["path"] for lease in claim(alpha, "inner/held.txt", f"{other}/f")] == ["inner/held.txt", f"{other}/f"]
+    assert beta.refused("claim_paths", paths=["inner/held.txt"]).message.startswith("inner/held.txt is held by ")
+    assert beta.refused("claim_paths", paths=["inner"]).message.startswith("inner (in it inner/held.txt) is held by ")
+    assert beta.ask("path_owner", path=f"{other}/f")["path"] == f"{other}/f"
+    assert claim(beta, "held.txt")[0]["path"] == "held.txt"
+
+
+def test_names_that_look_alike_are_told_apart(world: World) -> None:
+    alpha, beta = world.agent("alpha"), world.agent("beta")
+    claim(alpha, "f\n", "f ", "f\u00a0g")
+
+    for path, shown in (("f\n", "f<U+000A>"), ("f ", "f<U+0020>"), ("f\u00a0g", "f<U+00A0>g")):
+        assert beta.refused("claim_paths", paths=[path]).message.startswith(f"{shown} is held by alpha")
+
+
 OVERLAPS = [
     ("src", "src", True),
     ("src", "src/a.py", True),

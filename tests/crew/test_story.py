@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.conftest import HOST, Agent, World, git
 
 from clearway.config import Caller
@@ -67,3 +68,19 @@ def test_what_agents_wrote_cannot_forge_a_line_of_the_story(world: World) -> Non
     world.agent("alpha").ask("claim_paths", paths=["src/a.py"], purpose="one\ntwo\x1b[31m")
     (event,) = world.agent("beta").ask("path_history", path="src/a.py")["events"]
     assert event["purpose"] == "one two<U+001B>[31m"
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        ("src/a.py", "src/a.py"),
+        ("a b.txt", "'a b.txt'"),
+        ("$(touch x)", "'$(touch x)'"),
+        ("it's", "'it'\\''s'"),
+        ("a\n;x", "'a<U+000A>;x'"),
+    ],
+)
+def test_a_command_that_is_named_has_the_path_as_one_word(world: World, path: str, word: str) -> None:
+    assert f"clearway claim {word}, or" in human(world).ask("path_history", path=path)["next"]
+    world.agent("alpha").ask("claim_paths", paths=[path])
+    assert world.agent("beta").ask("path_history", path=path)["next"].endswith(f"clearway wait --path {word}.")

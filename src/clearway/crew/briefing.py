@@ -11,7 +11,7 @@ from clearway import clock, lapse
 from clearway.crew import agents
 from clearway.db import Row, statements
 from clearway.limits import BRIEF_BYTES_MAX, NEWS_BYTES_MAX
-from clearway.untrusted import folded, quoted, within
+from clearway.untrusted import ending, folded, quoted, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _peer(tx: Tx, peer: Row, paths: str, attempts: str) -> str:
 
 
 def _paths(held: list[Row]) -> str:
-    named = ", ".join(folded(lease.shown, 80) for lease in held[:_PATHS_SHOWN])
+    named = ", ".join(ending(lease.shown, 80) for lease in held[:_PATHS_SHOWN])
     return named + (f" and {len(held) - _PATHS_SHOWN} more" if len(held) > _PATHS_SHOWN else "")
 
 

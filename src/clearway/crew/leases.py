@@ -34,7 +34,8 @@ RUNNING = "running"
 _CONFLICTS_READ = RESOURCE_SEATS_MAX + 1
 _LEASE_SECONDS = "lease.path_seconds"
 _BOTH_PATHS_BYTES = 60  # with less room only the path that was asked for is named
-_WAY_OUT = " Take other work (clearway next) or try again later."
+# Whoever reads it may have the tools, or the command line alone.
+_WAY_OUT = " Take other work (claim_issue or clearway next), or wait."
 
 
 @op(writes=True, group="crew", core=True, cli="claim")
@@ -57,7 +58,7 @@ def claim_paths(
     if wide is not None and not force:
         raise Refusal(
             "PATH_TOO_WIDE",
-            f"{folded(wide.shown, 120)} takes in more than a repository; claim what you will change, or pass force.",
+            f"{ending(wide.shown, 120)} takes in more than a repository; claim what you will change, or pass force.",
             path=wide.shown,
         )
     lease_ms = (ttl_seconds or policy.seconds(tx, _LEASE_SECONDS)) * 1_000
@@ -66,8 +67,8 @@ def claim_paths(
     worktrees.told(tx, also)
     return {
         "granted": [
-            {"path": lease["path"], "fence": lease["fence"], "expires_at": tx.iso(lease["expires_at"])}
-            for lease in granted
+            {"path": _named(tx, place), "fence": lease["fence"], "expires_at": tx.iso(lease["expires_at"])}
+            for place, lease in zip(paths, granted, strict=True)
         ],
         **({"elsewhere": [worktrees.shown(tx, lease) for lease in also]} if also else {}),
     }
@@ -91,7 +92,8 @@ def release_paths(tx: Tx, paths: PlacedPaths | None = None, force: Force = False
             holder = foreign[0]
             raise Refusal(
                 "NOT_YOURS",
-                f"{folded(place.shown, 120)} is held by {holder.agent}; only its holder or the human can release it.",
+                f"{ending(_named(tx, place), 120)} is held by {holder.agent}; "
+                "only its holder or the human can release it.",
                 path=place.shown,
                 agent=holder.agent,
             )
@@ -104,8 +106,8 @@ def path_owner(tx: Tx, path: Placed) -> dict[str, Any]:
     """See who holds a path, what for, and until when."""
     holders = covering(tx, path) or conflicting(tx, path, "edit")
     if not holders:
-        return {"path": path.shown, "free": True}
-    return {"path": path.shown, "free": False, **_conflict(tx, holders[0], with_path=False)}
+        return {"path": _named(tx, path), "free": True}
+    return {"path": _named(tx, path), "free": False, **_conflict(tx, holders[0], with_path=False)}
 
 
 def take(
@@ -213,7 +215,7 @@ def held(tx: Tx, in_the_way: list[tuple[Place, Row]]) -> Refusal:
     room = REFUSAL_BYTES_MAX - len(f"PATH_HELD: {others} is {said}{_WAY_OUT}".encode()) - 1
     return Refusal(
         "PATH_HELD",
-        f"{_asked_and_held(place.shown, lease.shown, room)}{others} is {said}{_WAY_OUT}",
+        f"{_asked_and_held(tx, place, lease.shown, room)}{others} is {said}{_WAY_OUT}",
         path=place.shown,
         conflicts=[_conflict(tx, row) for _, row in in_the_way[:CONFLICTS_SHOWN]],
     )
@@ -325,12 +327,19 @@ def _conflict(tx: Tx, lease: Row, *, with_path: bool = True) -> dict[str, Any]:
     return shown | {"mode": lease.mode, "until": tx.iso(lapse.until(tx, lease))}
 
 
-def _asked_and_held(asked: str, has: str, room: int) -> str:
-    """The path that was asked for, and the lease that covers it when that is another, in so many bytes."""
-    if asked == has or room < _BOTH_PATHS_BYTES:
+def _asked_and_held(tx: Tx, place: Place, has: str, room: int) -> str:
+    """The path that was asked for, and the lease at, above or below it when that is another path, in so many bytes."""
+    asked = _named(tx, place)
+    if place.shown == has or room < _BOTH_PATHS_BYTES:
         return ending(asked, room)
-    by = f" (by a lease on {ending(has, room // 3)})"
+    held = ending(repository.seen_from(tx.caller.cwd, place, has), room // 3)
+    by = f" (in it {held})" if paths.covers(place.shown, has) else f" (by a lease on {held})"
     return ending(asked, room - len(by.encode())) + by
+
+
+def _named(tx: Tx, place: Place) -> str:
+    """A place as the caller would name it."""
+    return repository.seen_from(tx.caller.cwd, place, place.shown)
 
 
 def _span(key: str) -> dict[str, str]:

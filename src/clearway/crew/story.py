@@ -5,12 +5,12 @@ Only the log is asked, newest first and within a bound, and it is shown as it wa
 
 from __future__ import annotations
 
-from clearway import clock, paths, policy, wire
+from clearway import clock, paths, policy, repository, wire
 from clearway.crew import leases
 from clearway.db import Row, statements
 from clearway.limits import HISTORY_EVENTS_READ_MAX, LIST_DEFAULT
 from clearway.op import op
-from clearway.untrusted import folded
+from clearway.untrusted import exact, folded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SQL = statements(__file__)
 _READ_AT_ONCE = 500
 _REFUSED = "refused"
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./@:,+%")
 
 
 @op(group="crew", cli="why")
@@ -86,7 +87,7 @@ def _said(fact: Any) -> Any:
 
 def _next(tx: Tx, place: Place, holders: list[Row]) -> str:
     """One thing to do now."""
-    name = folded(place.shown, 120)
+    name = _word(repository.seen_from(tx.caller.cwd, place, place.shown))
     if place.key == paths.ROOT:
         return "clearway why PATH tells more of one path."
     if policy.is_paused(tx):
@@ -97,4 +98,11 @@ def _next(tx: Tx, place: Place, holders: list[Row]) -> str:
         return f"It is yours; clearway release {name} gives it back."
     if tx.caller.human:
         return f"clearway wait --path {name}, or take it away: clearway release {name} --force."
-    return f"Take other work (clearway next), or wait: clearway wait --path {name}."
+    return f"Take other work (claim_issue or clearway next), or wait: clearway wait --path {name}."
+
+
+def _word(name: str) -> str:
+    """A name as one word of a shell, whatever is in it."""
+    if name and _PLAIN.issuperset(name) and name[0] != "-":
+        return name
+    return "'" + exact(name).replace("'", "'\\''") + "'"

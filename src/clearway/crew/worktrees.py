@@ -13,7 +13,7 @@ from clearway import lapse, paths, policy, repository, wire
 from clearway.db import Row, statements
 from clearway.errors import Refusal
 from clearway.limits import REFUSAL_BYTES_MAX
-from clearway.untrusted import ending, folded
+from clearway.untrusted import ending, exact, folded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,10 +113,10 @@ def _branch(tx: Tx, lease: Row) -> str:
 
 def _other_checkout(place: Place, meant: str) -> Refusal:
     said = " is in another checkout; this session works in its own worktree: use "
-    room = REFUSAL_BYTES_MAX - len(f"PATH_OTHER_CHECKOUT: {said}{meant}.".encode()) - 1
+    room = REFUSAL_BYTES_MAX - len(f"PATH_OTHER_CHECKOUT: {said}{exact(meant)}.".encode()) - 1
     return Refusal(
         "PATH_OTHER_CHECKOUT",
-        f"{ending(place.absolute, max(room, 24))}{said}{folded(meant, len(meant))}.",
+        f"{ending(place.absolute, max(room, 24))}{said}{exact(meant)}.",
         path=place.absolute,
         instead=meant,
     )

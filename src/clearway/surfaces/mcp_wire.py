@@ -68,8 +68,9 @@ class Ends:
     """
 
     def __init__(self, wire: Wire, opening: Opening, line: bytes, parse: Callable[[bytes], object]) -> None:
-        """line: what the opening had no answer to. parse: how the SDK reads a line; ValueError if it cannot. Made inside
-        the event loop."""
+        """line: what the opening had no answer to. parse: how the SDK reads a line; ValueError if it cannot.
+
+        Made inside the event loop."""
         import asyncio
         from concurrent.futures import ThreadPoolExecutor
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 from clearway import clock, wire
 from clearway.surfaces import tables
 from clearway.surfaces.callers import HUMAN
-from clearway.untrusted import folded, legible, quoted
+from clearway.untrusted import ending, folded, legible, quoted
 
 Result = dict[str, Any]
 
@@ -46,8 +46,10 @@ class Paper:
         return clock.local_time(at) if day.date() == today else f"{day:%Y-%m-%d %H:%M}"
 
     def distance(self, iso: str) -> str:
-        """`in 12 min`, `3 h ago`"""
+        """`in 12 min`, `now`, `3 h ago`"""
         seconds = round((_wall(iso) - self.now) / 1_000)
+        if seconds == 0:
+            return "now"
         many = _rounded(abs(seconds))
         return f"in {many}" if seconds >= 0 else f"{many} ago"
 
@@ -258,18 +260,16 @@ def _held_row(lease: Result, paper: Paper) -> list[str]:
         lease["agent"],
         "" if lease["mode"] == "edit" else lease["mode"],
         f"{paper.moment(lease['until'])} ({paper.distance(lease['until'])})",
-        folded(lease["path"], _CHARS),
+        path(lease["path"]),
         folded(lease["purpose"], _CHARS),
     ]
 
 
 def _granted(result: Result, paper: Paper) -> str:
-    lines = [
-        f"{folded(lease['path'], _CHARS)} is yours {paper.until(lease['expires_at'])}." for lease in result["granted"]
-    ]
+    lines = [f"{path(lease['path'])} is yours {paper.until(lease['expires_at'])}." for lease in result["granted"]]
     for lease in result.get("elsewhere", []):
         branch = f" on branch {folded(lease['branch'], 60)}" if "branch" in lease else ""
-        also = f"{folded(lease['path'], _CHARS)} is also in flight in another worktree: {lease['agent']}{branch}."
+        also = f"{path(lease['path'])} is also in flight in another worktree: {lease['agent']}{branch}."
         lines.append(also)
     return "\n".join(lines)
 
@@ -285,12 +285,12 @@ def guard(guard: Result, paper: Paper) -> str:
 
 
 def owner(result: Result, paper: Paper) -> str:
-    path = folded(result["path"], _CHARS)
+    shown = path(result["path"])
     if result["free"]:
-        return f"{path} is free."
+        return f"{shown} is free."
     purpose = f" for {quoted(result['purpose'], 120)}" if result.get("purpose") else ""
     running = " (running)" if result["mode"] == "run" else ""
-    return f"{path} is held by {result['agent']}{running}{purpose} {paper.until(result['until'])}."
+    return f"{shown} is held by {result['agent']}{running}{purpose} {paper.until(result['until'])}."
 
 
 # --- the command line's own answers -----------------------------------------------------------------------------
@@ -419,7 +419,12 @@ def count(number: int, what: str, *, more: bool = False) -> str:
 
 
 def listed(paths: Sequence[str]) -> str:
-    return ", ".join(folded(path, _CHARS) for path in paths) + "."
+    return ", ".join(map(path, paths)) + "."
+
+
+def path(name: str) -> str:
+    """A path letter for letter, so that two that differ look different; of a long one the end."""
+    return ending(name, _CHARS)
 
 
 def _rounded(seconds: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from clearway.surfaces.render import Paper, Result, body, fields, guard, listed, more, owner
+from clearway.surfaces.render import Paper, Result, body, fields, guard, listed, more, owner, path
 from clearway.untrusted import folded, quoted
 
 _CHARS = 200  # of one value in a line
@@ -153,17 +153,17 @@ _RELEASED = {
 
 def _happened(event: Result) -> str:
     """One event of a path in a few words."""
-    who, path = event["agent"], folded(event["path"], _CHARS)
+    who, what = event["agent"], path(event["path"])
     if event["type"] == "paths_claimed":
         purpose = f" for {quoted(event['purpose'], 80)}" if event.get("purpose") else ""
-        return f"{who} {'runs' if event.get('mode') == 'run' else 'claimed'} {path}{purpose}"
+        return f"{who} {'runs' if event.get('mode') == 'run' else 'claimed'} {what}{purpose}"
     if event["type"] == "paths_released":
         by = event.get("forced_by")
         why = event.get("why", "")
-        return f"{who} {f'lost it to {by}' if by else _RELEASED.get(why, f'gave it back ({why})')}: {path}"
+        return f"{who} {f'lost it to {by}' if by else _RELEASED.get(why, f'gave it back ({why})')}: {what}"
     if event["type"] == "refused":
         return f"{who} was refused: {folded(event.get('message', ''), _CHARS)}"
-    return f"{who} was told that {path} is in flight in another worktree"
+    return f"{who} was told that {what} is in flight in another worktree"
 
 
 def _story(result: Result, paper: Paper) -> str:
@@ -178,13 +178,13 @@ def waited(paths: Sequence[str], blockers: Sequence[Result]) -> str:
     """How a wait for paths ended."""
     if not blockers:
         return f"Free: {listed(paths)}"
-    return "\n".join(f"{folded(each['path'], _CHARS)} is still held by {each['agent']}." for each in blockers)
+    return "\n".join(f"{path(each['path'])} is still held by {each['agent']}." for each in blockers)
 
 
 def _facts(data: dict[str, Any]) -> str:
     """The few facts of an event in one line; what only a program needs is left out."""
     paths = cast("list[Result | str]", data.get("paths", []))
-    said = [folded(path if isinstance(path, str) else path["path"], 120) for path in paths]
+    said = [path(each if isinstance(each, str) else each["path"]) for each in paths]
     for name, value in data.items():
         if name in _IDS or value in (None, "", [], {}, False):
             continue

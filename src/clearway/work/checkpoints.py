@@ -10,7 +10,7 @@ from __future__ import annotations
 from clearway import clock, lapse
 from clearway.db import Row, statements
 from clearway.limits import SINCE_CHECKPOINT_BYTES
-from clearway.untrusted import folded, within
+from clearway.untrusted import ending, folded, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def save(tx: Tx, facts: Facts, why: str) -> str | None:
     """Keep where the calling session stands; the note's id if it became one. Nothing new, nothing kept."""
     attempt = tx.one(SQL.current, session=tx.caller.key, gone=lapse.gone(tx)[1])
     held = tx.all(SQL.paths_of, session=tx.caller.key, gone=lapse.gone(tx)[0])
-    body = _body(facts, [folded(lease.shown, _PATH_CHARS) for lease in held])
+    body = _body(facts, [ending(lease.shown, _PATH_CHARS) for lease in held])
     if attempt is None:
         if body:
             tx.change(SQL.keep, session=tx.caller.key, content=_whole(tx, why, body), wall=tx.wall)
