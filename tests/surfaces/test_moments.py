@@ -718,6 +718,32 @@ def test_a_room_that_fails_closed_refuses_what_cannot_be_told(desk: Desk) -> Non
         rooms.close()
 
 
+def test_a_damaged_room_is_remembered_to_fail_closed(desk: Desk) -> None:
+    desk.human("set_setting", name="fail", value="closed")
+    alpha = desk.session("a")
+    (room,) = (Path(desk.environ["CLEARWAY_HOME"]) / "rooms").glob("*/room.db")
+    kept = {file: file.read_bytes() for file in room.parent.glob("room.db*")}
+    for file in kept:
+        file.write_bytes(b"not a database" * 1_000)
+    assert "STORAGE_CORRUPT" in alpha.before("Edit", file_path=str(desk.repo / "free.txt"))
+    for file, content in kept.items():
+        file.write_bytes(content)
+    desk.human("set_setting", name="fail")
+    desk.session("b")
+    for file in kept:
+        file.write_bytes(b"not a database" * 1_000)
+    out, err, code = alpha.raw("PreToolUse", tool_name="Edit", tool_input={"file_path": str(desk.repo / "free.txt")})
+    assert (out, code) == ("", 0)
+    assert err.startswith("clearway: guard open (STORAGE_CORRUPT")
+
+
+def test_the_end_of_a_subagent_that_is_not_named_ends_no_turn(desk: Desk) -> None:
+    alpha, beta = desk.session("a"), desk.session("b")
+    assert alpha.edits("src/a.py") == ""
+    alpha.tell("SubagentStop")
+    assert "held" in beta.edits("src/a.py")
+
+
 def test_a_held_file_stays_held_while_a_writer_keeps_the_room_busy(desk: Desk) -> None:
     """P46, budgets: another process holds the write lock for 30 s."""
     alpha, beta = desk.session("a"), desk.session("b")

@@ -44,19 +44,22 @@ class Decision:
 
 
 def fails_closed(visit: Visit | None, environ: Mapping[str, str]) -> bool:
-    """What becomes of a call that cannot be checked: what the environment says, else what the room has decided as far
-    as it can still be asked."""
+    """What becomes of a call that cannot be checked: what the environment says, else what the room has decided; one
+    that cannot be asked any more is remembered."""
     if config.flag(environ, "CLEARWAY_FAIL_CLOSED") or config.flag(environ, "AGENT_LEASE_FAIL_CLOSED"):
         return True
+    if visit is None:
+        return False
     from clearway import policy
+    from clearway.surfaces.moments import failing
 
     try:
-        room = None if visit is None else visit.home
-        if room is None or visit is None:
+        room = visit.home
+        if room is None:
             return False
         return room.run(lambda tx: policy.value(tx, "fail"), caller=visit.caller, writes=False) == "closed"
     except Exception:
-        return False
+        return failing.is_remembered(visit)
 
 
 class Visit:

@@ -21,6 +21,7 @@ GOES_ON = frozenset({"clear", "resume"})  # a session that ends so goes on under
 def start(visit: Visit) -> Decision:
     """A session starts, or goes on after its context was cleared or compacted."""
     from clearway.crew import agents, briefing
+    from clearway.surfaces.moments import failing
 
     source = visit.call.source
     visit.still_here()
@@ -30,6 +31,7 @@ def start(visit: Visit) -> Decision:
     room = visit.home
     if room is None:
         return visit.decision
+    failing.remember(visit, room)
     earlier = room.run(lambda tx: agents.begin_session(tx, source), caller=visit.caller, durable=False)
     if earlier is not None:
         _take_over(visit, earlier, room)
@@ -97,6 +99,9 @@ def stop(visit: Visit) -> Decision:
     from clearway.crew import agents, leases
 
     thread = visit.caller.thread
+    if visit.call.moment == "child_stop" and not thread:  # whose it was is not said; it was not the session's own turn
+        visit.listen()
+        return Decision()
     visit.still_here()
     _free_runs(visit, visit.calls.close(visit.key, thread, visit.call.running))
     background = visit.calls.background(visit.key)
