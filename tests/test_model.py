@@ -293,6 +293,20 @@ class Rooms(RuleBasedStateMachine):
                 priority, number, _ = self.model.issues[lease.issue]
                 self.model.issues[lease.issue] = (priority, number, "done")
 
+    @precondition(lambda self: self.past)
+    @rule(who=clients, pick=picks)
+    def guess(self, who: int, pick: int) -> None:
+        """A wrong token opens nothing and takes nothing, from whomever it comes."""
+        lease = self.past[-1 - pick % len(self.past)]
+        client, session = self._speaker(who)
+        self.model.write_by(session)
+        alive = lease in self.model.attempts
+        reply = self._ask(client, "renew_attempt", attempt_id=lease.attempt, lease_token=f"{lease.token[:-2]}xx")
+        assert _code(reply) in (("INVALID_LEASE_TOKEN",) if alive else ("LEASE_EXPIRED", "ATTEMPT_NOT_ACTIVE"))
+        if alive:
+            shown = self.world.observe("get_issue", issue_id=lease.issue)
+            assert shown["attempt"]["session"] == lease.holder.key
+
     # --- paths ----------------------------------------------------------------------------------------------------
 
     @rule(who=clients, wanted=few_paths, mode=modes, seconds=path_terms)

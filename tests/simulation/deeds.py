@@ -155,6 +155,10 @@ class Story:
     # --- work -----------------------------------------------------------------------------------------------------
 
     def create(self, client: Client, step: Step) -> None:
+        if step.z % 9 == 0:  # refused when much of it is done already: nothing of that may remain, not even a number
+            labels = {"labels": ["nowhere"], "create_missing_labels": False}
+            self.ask(client, "create_issue", title="Refused", **labels)
+            return
         status = ("ready", "ready", "ready", "open", "review")[step.x % 5]
         self.keyed(
             client,
@@ -222,8 +226,14 @@ class Story:
         claim = self._claim_of(self.world.clients[step.x % len(self.world.clients)], step)
         if claim is not None:
             given = {"attempt_id": claim.attempt, "lease_token": claim.token[:-2] + "xx"}
+            before = self.watch.log.attempts.get(claim.attempt)
+            holder = None if before is None else before.session
             if not isinstance(self.ask(client, "renew_attempt", **given), Refusal):
                 raise Broken("a wrong token was accepted")
+            self.watch.look(now=self.now)
+            after = self.watch.log.attempts.get(claim.attempt)
+            if after is not None and after.session != holder:
+                raise Broken(f"a wrong token took {claim.attempt} from {holder}")
 
     def repeat(self, client: Client, step: Step) -> None:
         """A request that was answered is sent again. It gets the same answer and changes nothing."""
@@ -521,11 +531,17 @@ class Story:
                 return
             request.reply = reply
             if request.operation == "claim_issue":
+                reply.pop("attempt_status", None)
                 client.claims.append(Claim(reply["attempt_id"], reply["lease_token"], reply["issue_id"]))
             return
         self.speak(client, lambda: self.world.run(client, lambda tx: None))
         before = self.watch.digest()
         reply = self.speak(client, lambda: self.world.ask(client, request.operation, request.arguments))
+        if request.operation == "claim_issue" and not isinstance(reply, Refusal):
+            self.watch.look(now=self.now)
+            ended = reply.pop("attempt_status", None)  # said of a claim that is over
+            if ended != self.watch.log.ended.get(request.reply["attempt_id"]):
+                raise Broken(f"{request} was answered with another end than the log tells: {ended}")
         if isinstance(reply, Refusal) or reply != request.reply:
             raise Broken(f"{request} was answered otherwise the second time: {reply}")
         if self.watch.digest() != before:
@@ -583,7 +599,7 @@ class Story:
 
 
 WEIGHTS: dict[str, int] = {
-    "create": 8, "claim_next": 9, "claim": 5, "renew": 5, "note": 8, "finish": 8, "borrow": 5, "guess": 1, "repeat": 8,
+    "create": 8, "claim_next": 9, "claim": 5, "renew": 5, "note": 8, "finish": 8, "borrow": 5, "guess": 3, "repeat": 8,
     "update": 4, "take_away": 2,
     "claim_paths": 10, "release": 5, "force": 2, "run": 4, "call": 5, "clear": 3, "edit": 14, "end_turn": 5,
     "look_around": 8, "leave": 2, "die": 3, "start": 2,

@@ -263,6 +263,9 @@ class Watch:
         """After a write: nothing may live that is past its term, whatever has carried it."""
         for lease in self.overdue(now):
             raise Broken(f"{lease.session} still holds this at {now}: {lease}")
+        for lease in self.world.rows(PATHS) + self.world.rows(LIVE):
+            if not lease.session.startswith("=") and self._is_dead(lease.session):
+                raise Broken(f"{lease.session} is dead and holds {lease}")
 
     def overdue(self, now: int) -> list[Row]:
         """The leases and attempts that nothing carries any more, whether or not anybody has noticed."""
