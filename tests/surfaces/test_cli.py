@@ -768,6 +768,13 @@ def test_what_agents_wrote_is_shown_and_never_obeyed(terminal: Terminal) -> None
     assert attempt
 
 
+def test_changes_name_the_issues_they_are_about(terminal: Terminal) -> None:
+    terminal("issue", "create", "One")
+    terminal("claim", "free.txt")
+    heads, created, *_ = terminal("changes").out.splitlines()
+    assert created[heads.index("ISSUE") :].startswith("ISSUE-1")
+
+
 def test_a_refusal_cannot_forge_a_second_line(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise Refusal("PATH_HELD", "one\nINTERNAL: two\x1b[2J")

@@ -76,6 +76,18 @@ def test_changes_are_read_on_without_gap_or_repeat(world: World) -> None:
     }
 
 
+def test_a_change_names_its_issue_as_people_do(world: World) -> None:
+    agent = world.agent("claude-code")
+    issue = made(agent)
+    agent.ask("claim_paths", paths=["free.txt"])
+
+    events = agent.ask("get_changes")["events"]
+
+    named = {event["type"]: (event.get("issue_id"), event.get("display_id")) for event in events}
+    assert named["issue_created"] == (issue["issue_id"], "ISSUE-1")
+    assert named["paths_claimed"] == (None, None)
+
+
 def test_a_filter_narrows_and_the_cursor_still_passes_everything(world: World) -> None:
     """I53."""
     agent = world.agent("claude-code")

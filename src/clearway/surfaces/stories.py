@@ -119,10 +119,17 @@ def _changes(result: Result, paper: Paper) -> str:
     if not result["events"]:
         return f"Nothing happened after event {result['latest_event_id']}."
     rows = [
-        [str(event["id"]), paper.moment(event["at"]), event["agent"], event["type"], _facts(event.get("data", {}))]
+        [
+            str(event["id"]),
+            paper.moment(event["at"]),
+            event["agent"],
+            event["type"],
+            event.get("display_id", ""),
+            _facts(event.get("data", {})),
+        ]
         for event in result["events"]
     ]
-    shown = paper.table(("EVENT", "AT", "WHO", "WHAT", ""), rows)
+    shown = paper.table(("EVENT", "AT", "WHO", "WHAT", "ISSUE", ""), rows)
     ending = "More" if result["has_more"] else "What comes later"
     return f"{shown}\n{ending}: --since {result['next_event_id']}"
 

@@ -120,6 +120,8 @@ def _event(row: Row) -> dict[str, Any]:
     shown: dict[str, Any] = {"id": row.id, "type": row.type, "at": clock.iso(row.at)}
     if row.issue is not None:
         shown["issue_id"] = row.issue
+        if row.number is not None:
+            shown["display_id"] = f"ISSUE-{row.number}"
     return {**shown, "agent": row.agent, "session": row.session, "data": wire.loads(row.data)}
 
 

@@ -1,8 +1,9 @@
 -- name: changes
-SELECT id, type, at, issue, session, agent, data FROM event
-WHERE id > :since AND (:issue IS NULL OR issue = :issue)
-  AND (:types IS NULL OR type IN (SELECT value FROM json_each(CAST(:types AS TEXT))))
-ORDER BY id LIMIT :limit
+SELECT e.id, e.type, e.at, e.issue, i.number, e.session, e.agent, e.data
+FROM event e LEFT JOIN issue i ON i.id = e.issue
+WHERE e.id > :since AND (:issue IS NULL OR e.issue = :issue)
+  AND (:types IS NULL OR e.type IN (SELECT value FROM json_each(CAST(:types AS TEXT))))
+ORDER BY e.id LIMIT :limit
 
 -- name: story
 SELECT id, type, at, attempt, session, agent, data, kind FROM (
