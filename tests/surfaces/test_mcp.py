@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -641,6 +642,41 @@ def test_a_resource_is_read_and_a_missing_one_refused(alone: Machine) -> None:
 
     assert asyncio.run(read("clearway://guide/handoff")) == mcp_tools.guide("clearway://guide/handoff")
     assert "resources/list" in asyncio.run(read("clearway://guide/nothing"))
+
+
+def test_a_claim_whose_answer_nobody_heard_is_given_back(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the issue would be held for hours by one who knows nothing of it. With a key it is asked for again."""
+    agent = machine.agent()
+    agent.ask("create_issue", title="One", status="ready")
+    began, goes_on = threading.Event(), threading.Event()
+    ask = Rooms.ask
+
+    def slow(rooms: Rooms, *asked: Any) -> dict[str, Any]:
+        reply = ask(rooms, *asked)
+        began.set()
+        goes_on.wait()
+        return reply
+
+    async def cancelled(given: dict[str, Any]) -> None:
+        asked = asyncio.create_task(agent.desk.ask(catalog.OPERATIONS["claim_issue"], given, "x", {}))
+        await asyncio.to_thread(began.wait)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        goes_on.set()
+
+    def claimed(**given: Any) -> bool:
+        began.clear()
+        goes_on.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(Rooms, "ask", slow)
+            asyncio.run(cancelled({"issue_id": "ISSUE-1", **given}))
+            agent.desk._thread.submit(bool).result()  # pyright: ignore[reportPrivateUsage]
+        return "attempt" in machine.agent().ask("get_issue", issue_id="ISSUE-1")
+
+    assert not claimed()
+    assert claimed(idempotency_key="k")
+    assert claimed(), "what was held before the call stays"
 
 
 # --- how much a model reads -----------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from clearway import config, wire
+from clearway.catalog import OPERATIONS
 from clearway.config import Settings
 from clearway.errors import Refusal
 from clearway.op import Operation
@@ -28,6 +29,8 @@ from clearway.surfaces.mcp_wire import Ends, Wire, end_with_parent, leave
 from clearway.untrusted import readable
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     import mcp_types as types
     from mcp.server import Server, ServerRequestContext
 
@@ -43,6 +46,7 @@ READS = {
     "gemini": (TEXT, TEXT),
     "opencode": (TEXT, TEXT),
 }
+_TAKING = frozenset({"claim_issue"})
 _IN_DATA = "The reply is in structuredContent."
 
 
@@ -195,11 +199,26 @@ class Desk:
     async def ask(
         self, operation: Operation, arguments: dict[str, Any], client: str, meta: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """A call that its client cancels before its turn is not made; once it has begun it is finished."""
+        """A call that its client cancels before its turn is not made. Once it has begun it is finished, and an issue that
+        it took is given back, since the client never hears of it."""
         import asyncio
 
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self.answer, operation, arguments, client, meta)
+        made = self._thread.submit(self.answer, operation, arguments, client, meta)
+        try:
+            return await asyncio.wrap_future(made)
+        except asyncio.CancelledError:
+            if operation.name in _TAKING and "idempotency_key" not in arguments and not made.cancelled():
+                self._thread.submit(self._give_back, made, client, meta)
+            raise
+
+    def _give_back(self, made: Future[dict[str, Any]], client: str, meta: Mapping[str, Any]) -> None:
+        """What an answer that nobody heard had taken anew. With an idempotency key it is asked for again instead."""
+        try:
+            reply = made.result()  # it is over: this thread made it
+            if "attempt_id" in reply and not reply.get("resumed"):
+                self.answer(OPERATIONS["release_attempt"], {"attempt_id": reply["attempt_id"]}, client, meta)
+        except Refusal:
+            pass  # nothing was taken, or it is over already
 
     def answer(
         self, operation: Operation, arguments: dict[str, Any], client: str, meta: Mapping[str, Any]
