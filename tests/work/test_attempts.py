@@ -163,7 +163,8 @@ def test_the_session_that_holds_an_issue_gets_its_token_again(world: World) -> N
 
 
 def test_a_session_may_hold_several_issues(world: World) -> None:
-    ready_issue(world), ready_issue(world)
+    ready_issue(world)
+    ready_issue(world)
     agent = world.agent("claude-code")
 
     claims = [agent.ask("claim_issue", next=True) for _ in range(2)]
@@ -274,7 +275,8 @@ def test_a_lapsed_attempt_frees_the_issue_at_its_very_moment(world: World) -> No
 )
 def test_a_token_is_good_until_its_term_and_not_at_it(world: World, operation: str, given: dict[str, Any]) -> None:
     """I31."""
-    ready_issue(world), ready_issue(world)
+    ready_issue(world)
+    ready_issue(world)
     agent = world.agent("claude-code", named=True)  # no beats: the term alone counts
     first, second = (agent.ask("claim_issue", next=True, lease_seconds=60) for _ in range(2))
     world.clock.forward(ms=59_999)
