@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+import clearway
 from clearway.setup.registered import (
     Binding,
     Product,
+    boot,
     hook_command,
     installed_product,
     is_mcp_entry,
@@ -170,3 +173,48 @@ def test_a_server_is_ours_by_what_it_starts_and_not_by_its_name() -> None:
     assert is_mcp_entry({"command": "clearway", "args": ["mcp", "--tools", "full"]})
     for entry in (None, [], {}, {"command": "node", "args": ["mcp"]}, {"command": "clearway", "args": ["serve"]}):
         assert not is_mcp_entry(entry)
+
+
+@pytest.mark.parametrize("closed", ["", "1"])
+@pytest.mark.parametrize(
+    "file",
+    [
+        *("wire.py", "errors.py", "room.py", "db/sqlite.py", "crew/leases.py", "crew/leases.sql", "guard/quiet.py"),
+        *("guard/verdict.py", "surfaces/faststep.py", "surfaces/hooks.py", "surfaces/clients/claude.py"),
+    ],
+)
+def test_a_package_that_is_half_replaced_is_one_line_and_no_lockout(
+    tmp_path: Path, repo: Path, file: str, closed: str
+) -> None:
+    """C19. Whoever chose closed may be refused, in the client's own words; nobody is at the end of a turn."""
+    package = Path(clearway.__file__).parent
+    shutil.copytree(package, tmp_path / "lib" / "clearway", ignore=shutil.ignore_patterns("__pycache__"))
+    product = Product(sys.executable, (str(tmp_path / "lib"), *installed_product().folders[1:]))
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    environ |= {"CLEARWAY_HOME": str(tmp_path / "state"), "CLEARWAY_FAIL_CLOSED": closed}
+    payload = {"session_id": "s", "cwd": str(repo), "tool_name": "Edit", "tool_input": {"file_path": "held.txt"}}
+    for text in (None, "def main(:\n"):
+        (tmp_path / "lib" / "clearway" / file).unlink(missing_ok=True)
+        if text is not None:
+            (tmp_path / "lib" / "clearway" / file).write_text(text)
+        for event in ("PreToolUse", "Stop"):
+            ended = subprocess.run(
+                [sys.executable, "-I", "-S", "-c", boot(product), "claude"],
+                input=json.dumps(payload | {"hook_event_name": event}),
+                env=environ,
+                capture_output=True,
+                text=True,
+            )
+            assert (ended.returncode, ended.stderr.count("\n") <= 1) == (0, True), ended.stderr
+            if event == "PreToolUse":
+                assert "guard open" in ended.stderr or (closed and '"deny"' in ended.stdout), ended
+            else:
+                assert not ended.stdout
+
+
+def test_a_hook_that_is_asked_nothing_says_so_in_one_line(tmp_path: Path) -> None:
+    product = installed_product()
+    command = hook_command("claude", Binding(str(tmp_path / "state")), product)
+    ended = subprocess.run(["/bin/sh", "-c", f"{command} <&-"], capture_output=True, text=True, cwd=tmp_path)
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (0, "", 1), ended.stderr
+    assert "guard open (INVALID_ARGUMENT" in ended.stderr
