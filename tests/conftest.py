@@ -165,6 +165,7 @@ def postgres_dsn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield server.get_uri()
     finally:
         server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)  # forty megabytes that nobody would look at again
 
 
 @pytest.fixture
