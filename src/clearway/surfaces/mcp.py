@@ -199,8 +199,8 @@ class Desk:
     async def ask(
         self, operation: Operation, arguments: dict[str, Any], client: str, meta: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """A call that its client cancels before its turn is not made. Once it has begun it is finished, and an issue that
-        it took is given back, since the client never hears of it."""
+        """A call that its client cancels before its turn is not made. Once it has begun it is finished, and an issue it
+        took is given back, since the client never hears of it."""
         import asyncio
 
         made = self._thread.submit(self.answer, operation, arguments, client, meta)
