@@ -75,7 +75,6 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "starlette": ("surfaces/http.py", "surfaces/host.py"),
     "uvicorn": ("surfaces/http.py", "surfaces/host.py"),
     "click": ("surfaces/",),
-    "rich": ("surfaces/",),
     "tomlkit": ("setup/",),
 }
 
@@ -96,7 +95,7 @@ HEAVY_FILES = ("db/postgres.py",)
 HEAVY = {
     "asyncio", "base64", "click", "collections.abc", "contextlib", "ctypes", "dataclasses", "datetime", "email", "enum",
     "functools", "hashlib", "hmac", "importlib.metadata", "inspect", "json", "logging", "mcp", "msgspec", "pathlib",
-    "psycopg", "re", "rich", "shlex", "shutil", "socket", "subprocess", "tempfile", "threading", "tomllib",
+    "psycopg", "re", "shlex", "shutil", "socket", "subprocess", "tempfile", "threading", "tomllib",
     "traceback", "typing", "urllib", "uuid",
 }  # fmt: skip
 
