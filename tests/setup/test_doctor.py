@@ -17,13 +17,14 @@ from clearway import platforms
 from clearway.catalog import OPERATIONS
 from clearway.clock import Clock
 from clearway.config import Caller, Settings
+from clearway.guard import shellparse
 from clearway.rooms import Rooms
 from clearway.setup import doctor, registrations
 from clearway.setup.connect import connect
 
 ORDER = [
-    "program", "environment", "home", "modes", "file_system", "disk", "space", "room", "write", "integrity", "schema",
-    "log", "backups", "aside", "guard",
+    "program", "shell_parser", "environment", "home", "modes", "file_system", "disk", "space", "room", "write",
+    "integrity", "schema", "log", "backups", "aside", "guard",
     "claude_hooks", "claude_mcp", "codex_hooks", "codex_mcp", "guard_open",
 ]  # fmt: skip
 
@@ -368,3 +369,11 @@ def test_calls_that_passed_unchecked_are_counted_for_a_day(healthy: Machine) -> 
     assert levels(found) == {"guard_open": "notice"}
     assert "3 calls" in found["guard_open"]["message"]
     assert "(INTERNAL 1, STORAGE_BUSY 2)" in found["guard_open"]["message"]
+
+
+def test_a_parser_that_does_not_run_is_a_problem(healthy: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shellparse.sys, "executable", "")
+    monkeypatch.setenv("PATH", "")
+    found = healthy.examine()["shell_parser"]
+    assert found["level"] == "problem"
+    assert "shfmt" in found["message"]

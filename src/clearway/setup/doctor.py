@@ -23,6 +23,7 @@ from clearway.config import Caller, Settings
 from clearway.db import migrate, statements
 from clearway.db.tx import Tx
 from clearway.errors import Refusal
+from clearway.guard import shellparse
 from clearway.repository import Repository
 from clearway.room import Room
 from clearway.rooms import Rooms
@@ -49,7 +50,14 @@ def examine(settings: Settings, folder: str, *, full: bool = False) -> list[Chec
     is compared with its table, too."""
     place = repository.holding(os.path.realpath(folder))
     root = place.root if place else ""
-    found = [_program(), _environment(settings), _home(settings), _modes(settings), _file_system(settings)]
+    found = [
+        _program(),
+        _shell_parser(),
+        _environment(settings),
+        _home(settings),
+        _modes(settings),
+        _file_system(settings),
+    ]
     found.append(_disk(settings))
     rooms = Rooms(settings, upgrade=False, lock_wait_ms=LOCK_WAIT_MS)
     try:
@@ -116,6 +124,14 @@ def _size(file: str) -> int:
 def _program() -> Check:
     version = ".".join(map(str, sys.version_info[:3]))
     return _check("program", OK, f"Clearway {__version__} on Python {version} ({sys.executable})")
+
+
+def _shell_parser() -> Check:
+    """What shell commands write is known from their syntax tree."""
+    if shellparse.can_parse():
+        return _check("shell_parser", OK, "shell commands are read before they run")
+    message = "shell commands cannot be read (shfmt does not run): they pass, or are refused where closed is chosen"
+    return _check("shell_parser", PROBLEM, message, "install clearway anew, with its dependency shfmt-py")
 
 
 def _environment(settings: Settings) -> Check:
