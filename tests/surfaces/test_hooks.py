@@ -115,7 +115,7 @@ def test_what_a_name_claimed_is_open_to_every_session_of_that_name(desk: Desk) -
 
 def test_two_sessions_of_one_client_exclude_each_other(desk: Desk) -> None:
     """C11."""
-    edit = {"hook_event_name": "PreToolUse", "tool_name": "Edit", "cwd": str(desk.repo)}
+    edit: dict[str, Any] = {"hook_event_name": "PreToolUse", "tool_name": "Edit", "cwd": str(desk.repo)}
     edit["tool_input"] = {"file_path": str(desk.repo / "src/a.py"), "old_string": "a", "new_string": "b"}
     assert desk.hook("claude", {**edit, "session_id": "s1"}) == ("", "", 0)
     out, err, code = desk.hook("claude", {**edit, "session_id": "s2"})
@@ -439,7 +439,13 @@ def slow_parser(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("slow_parser")
 def test_a_command_that_was_not_read_follows_the_fail_mode_and_is_counted(desk: Desk) -> None:
-    payload = {"event": "before", "agent": "beta", "session": "b1", "tool": "Bash", "cwd": str(desk.repo)}
+    payload: dict[str, Any] = {
+        "event": "before",
+        "agent": "beta",
+        "session": "b1",
+        "tool": "Bash",
+        "cwd": str(desk.repo),
+    }
     payload["input"] = {"command": "make; echo x > free.txt"}
     out, err, code = desk.hook("generic", payload)
     assert (out, code) == ("", 0)
@@ -468,7 +474,7 @@ def test_a_guard_that_is_switched_off_says_nothing_of_commands_it_cannot_read(de
     rooms = Rooms(Settings(desk.environ))
     rooms.ask(catalog.OPERATIONS["pause_guard"], {}, human)
     rooms.close()
-    payload = {"event": "before", "agent": "beta", "tool": "Bash", "cwd": str(desk.repo)}
+    payload: dict[str, Any] = {"event": "before", "agent": "beta", "tool": "Bash", "cwd": str(desk.repo)}
     payload["input"] = {"command": "echo x > $F"}
     assert desk.hook("generic", payload, CLEARWAY_FAIL_CLOSED="1") == ("", "", 0)
 
@@ -504,7 +510,7 @@ def test_half_a_character_opens_no_guard(desk: Desk, more: dict[str, str], asked
 
 
 def test_a_byte_that_is_no_character_hides_no_path(desk: Desk) -> None:
-    payload = {"event": "before", "agent": "beta", "tool": "Write", "cwd": str(desk.repo)}
+    payload: dict[str, Any] = {"event": "before", "agent": "beta", "tool": "Write", "cwd": str(desk.repo)}
     payload["input"] = {"file_path": "held.txt", "content": "latin: XX"}
     raw = json.dumps(payload).encode().replace(b"XX", b"\xe9\xff")
     assert "held.txt is held by alpha" in desk.hook("generic", raw)[1]

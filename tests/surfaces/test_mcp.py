@@ -533,6 +533,7 @@ def test_what_others_wrote_reaches_a_model_shown_and_not_obeyed(machine: Machine
     writer.ask("create_issue", title=bad, description=bad, labels=[f"l{HIDDEN}"], status="ready")
     writer.ask("claim_paths", paths=[name], purpose=bad)
     writer.ask("room", status=bad)
+    unknown: dict[str, Any] = {f"no\n{HIDDEN}": 1}
     seen = [
         reader.call("list_issues"),
         reader.call("get_issue", issue_id="ISSUE-1"),
@@ -543,7 +544,7 @@ def test_what_others_wrote_reaches_a_model_shown_and_not_obeyed(machine: Machine
         reader.call("claim_paths", paths=[name]),
         reader.call("path_history", path=name),
         reader.call("claim_issue", next=True),
-        reader.call("room", **{f"no\n{HIDDEN}": 1}),
+        reader.call("room", **unknown),
     ]
     for result in seen:
         texts = [text_of(result), json.dumps(result.structured_content, ensure_ascii=False)]
