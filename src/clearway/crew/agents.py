@@ -60,12 +60,12 @@ def room(tx: Tx, status: Doing | None = None) -> dict[str, Any]:
 
 
 def arrive(tx: Tx) -> None:
-    """Note who asks: the session exists, and an open one has the process it runs in now. No sign of life yet, and what
-    has ended stays so: time passes first, so that a caller cannot carry what it has let lapse."""
+    """Note who asks: the session exists, and has the process it runs in now. No sign of life yet, and what has ended
+    stays so: time passes first, so that a caller cannot carry what it has let lapse."""
     known = tx.opening
     if known.session is None:
         tx.change(SQL.open, bound=_bound(tx.caller), **_facts(tx, tx.caller))
-    elif known.ended_at is None and _other_process(known, tx.caller):
+    elif _other_process(known, tx.caller):
         tx.change(SQL.move, **_facts(tx, tx.caller))
 
 
