@@ -125,7 +125,7 @@ class Model:
         self._keep(attempts, [lease for lease in self.held if lease.expires > self.now])
         for key in [key for key in self.dead if key in self.sessions]:
             gone = self.sessions[key]
-            if gone.known and not gone.ended:
+            if gone.known:
                 self._keep([lease for lease in self.attempts if lease.holder is not gone], self.held)
                 self.held = [lease for lease in self.held if lease.holder is not gone]
                 gone.ended = True
@@ -190,8 +190,7 @@ class Model:
         return min(free)[2] if free else None
 
     def _lives(self, lease: Lease) -> bool:
-        gone = lease.holder.key in self.dead and not lease.holder.ended
-        return lease.lives_until() > self.now and not gone
+        return lease.lives_until() > self.now and lease.holder.key not in self.dead
 
     def _keep(self, attempts: list[Lease], held: list[Lease]) -> None:
         ended = {lease.attempt for lease in self.attempts} - {lease.attempt for lease in attempts}
