@@ -15,7 +15,6 @@ from clearway.guard.glance import starts_nothing
 from clearway.guard.shellbuiltins import BUILTINS
 from clearway.guard.shellparse import TOO_LONG, Parser, every_node
 from clearway.guard.shellrunners import RUNNERS
-from clearway.guard.shelltext import guessed
 from clearway.guard.shelltree import NO_FILES, WRITING, leaves, succeeds, unchained
 from clearway.guard.shellwords import (
     NOTHING,
@@ -139,6 +138,8 @@ class Walk:
         if text == self._guessed:
             return
         self._guessed = text
+        from clearway.guard.shelltext import guessed  # seldom needed
+
         self.guesses.update((Target(os.path.join(cwd, target.path), "edit"), None) for target in guessed(text, cwd))
 
     # Statements.
