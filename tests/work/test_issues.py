@@ -213,7 +213,7 @@ def test_a_list_says_only_what_is_not_usual(world: World) -> None:
 
     loud, plain = agent.ask("list_issues")["items"]
 
-    assert set(plain) == {"display_id", "title", "status", "version", "updated_at"}
+    assert set(plain) == {"display_id", "type", "title", "status", "version", "updated_at"}
     assert loud["effective_status"] == "in_progress"
     assert (loud["priority"], loud["labels"], loud["held_by"]) == ("high", ["ui"], "claude-code")
     assert "claimable" not in loud

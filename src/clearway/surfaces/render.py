@@ -94,7 +94,7 @@ def _issue_row(item: Result) -> list[str]:
         item["display_id"],
         item.get("effective_status", item["status"]),
         item.get("priority", ""),
-        item.get("type", ""),
+        "" if item["type"] == "task" else item["type"],
         item.get("held_by", ""),
         folded(" ".join(item.get("labels", [])), _CHARS),
         folded(item["title"], _CHARS),

@@ -181,11 +181,10 @@ def item(issue: Row, *, whole: bool = False) -> dict[str, Any]:
     claimable = is_claimable(issue)
     shown: dict[str, Any] = {
         "display_id": f"ISSUE-{issue.number}",
+        "type": issue.type,
         "title": issue.title,
         "status": issue.status,
     }
-    if whole or issue.type != "task":
-        shown["type"] = issue.type
     if whole or effective != issue.status:
         shown["effective_status"] = effective
     if whole or PRIORITIES[issue.priority] != "medium":
