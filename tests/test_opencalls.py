@@ -103,6 +103,15 @@ def test_a_named_holder_has_no_call_in_flight(world: World) -> None:
     assert other.ask("claim_paths", paths=["src/a.py"])["granted"]
 
 
+def test_a_death_takes_the_marks_along(world: World) -> None:
+    busy, other = world.agent("busy"), world.agent("other")
+    busy.ask("room", status="busy")
+    world.room.calls.begin(busy.caller.key, "", "toolu_1", "")
+    busy.dies()
+    other.ask("room", status="here")
+    assert world.room.calls.newest(busy.caller.key) is None
+
+
 def test_calls_without_an_id_are_counted(calls: OpenCalls) -> None:
     first = calls.begin("s", "", "", "Bash make")
     second = calls.begin("s", "", "", "Bash make")

@@ -78,6 +78,15 @@ def test_a_trail_goes_on_under_another_id(trail: Trail) -> None:
     assert trail.steps("old") == []
 
 
+def test_what_was_left_long_ago_goes(trail: Trail, tmp_path: Path) -> None:
+    trail.changed("old", 1, ["/repo/a.py"])
+    trail.changed("new", 1, ["/repo/a.py"])
+    now = int(file(tmp_path, "new").stat().st_mtime * 1_000)
+    os.utime(file(tmp_path, "old"), (0, 0))
+    trail.sweep(now)
+    assert os.listdir(file(tmp_path).parent) == ["new"]
+
+
 def test_where_nothing_can_be_written_nothing_is_remembered(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("not a folder")
     trail = Trail(str(tmp_path / "home"))

@@ -168,6 +168,7 @@ def end_session(tx: Tx, session: Row, why: str, *, keep_attempts: bool = False) 
     tx.change(SQL.end_session, id=session.session, now=tx.now, why=why)
     tx.change(SQL.forget_told, session=session.session)
     tx.tell("session_ended", by=session, why=why)
+    tx.calls.forget(session.session)
     if tx.beats is not None:
         tx.beats.forget(session.session)
 

@@ -84,6 +84,7 @@ JOINS_KEPT_MS = 10 * 60_000  # an announced call of our own tools that never cam
 GIT_WAIT_MS = 400  # how long a hook waits for what git says of a worktree; Claude Code gives a session's end 1.5 s
 TRAIL_BYTES_MAX = 65_536  # of one session; the older half goes then
 TRAIL_COMMAND_CHARS_MAX = 240
+TRAIL_KEPT_MS = 7 * 86_400_000  # of a session that never said farewell
 NOTICES_SHOWN = 5
 NEWS_BYTES_MAX = 600  # what is new since the last prompt
 COMMAND_LOCK_WAIT_MS = 8_000

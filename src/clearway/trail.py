@@ -11,7 +11,7 @@ import os
 
 from clearway import platforms, wire
 from clearway.beats import file_name
-from clearway.limits import TRAIL_BYTES_MAX, TRAIL_COMMAND_CHARS_MAX
+from clearway.limits import TRAIL_BYTES_MAX, TRAIL_COMMAND_CHARS_MAX, TRAIL_KEPT_MS
 from clearway.untrusted import folded, redacted
 
 TYPE_CHECKING = False
@@ -73,6 +73,20 @@ class Trail:
         if earlier:
             self._append(to, earlier)
         self.forget(session)
+
+    def sweep(self, wall: int) -> None:
+        """Part with what was left long ago by sessions that never said farewell."""
+        try:
+            names = os.listdir(self._folder)
+        except OSError:
+            return
+        for name in names:
+            file = os.path.join(self._folder, name)
+            try:
+                if os.stat(file).st_mtime * 1_000 < wall - TRAIL_KEPT_MS:
+                    os.unlink(file)
+            except OSError:
+                continue
 
     def forget(self, session: str) -> None:
         try:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _BYTES_MAX = 262_144
 _STEPS_MAX = 200
+_ROOTS_MAX = 3  # repositories that are asked
 # Neither locks, nor programs that a repository's settings name, nor colours.
 _GIT = ("-c", "core.fsmonitor=false", "--no-pager")
 _DIFF = (
@@ -70,7 +71,7 @@ def _by_root(steps: list[Step]) -> dict[str, list[str]]:
         here = repository.holding(os.path.realpath(path))
         if here is not None:
             found.setdefault(here.root, {})[os.path.relpath(os.path.realpath(path), here.root)] = None
-    return {root: list(paths) for root, paths in found.items()}
+    return {root: list(paths) for root, paths in list(found.items())[:_ROOTS_MAX]}
 
 
 def _counted(path: str, counts: dict[str, str]) -> str:

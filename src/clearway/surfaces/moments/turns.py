@@ -28,6 +28,7 @@ def start(visit: Visit) -> Decision:
     over = visit.calls.close(visit.key, "") if source == "compact" else visit.calls.forget(visit.key)
     _free_runs(visit, over)
     visit.calls.sweep()
+    visit.trail.sweep(visit.rooms.clock.wall())
     room = visit.home
     if room is None:
         return visit.decision
