@@ -192,3 +192,12 @@ def test_a_call_on_another_machine_holds_by_what_the_room_was_told(world: World)
     assert "tool call in flight since" in other.refused("claim_paths", paths=["src"]).message
     world.clock.forward(ms=OPEN_CALL_HOLDS_MS)
     assert other.ask("claim_paths", paths=["src"])["granted"]
+
+
+def test_a_question_before_the_start_is_no_beginning(world: World) -> None:
+    """In a room on a server even a read leaves a row."""
+    alpha, claim = working(world)
+    later = Agent(world, Caller("alpha", "later", cwd=str(world.repo), host=HOST, process=alpha.caller.process))
+    later.ask("room", status="here")
+    assert later.room.run(lambda tx: agents.begin_session(tx, "clear"), caller=later.caller) == alpha.caller.session
+    assert later.ask("claim_issue", issue_id="ISSUE-1")["lease_token"] == claim["lease_token"]

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -808,3 +808,48 @@ def test_what_was_announced_and_never_called_goes_with_the_next_session(desk: De
     desk.forward(minutes=11)
     desk.session("b")
     assert not list(folder.iterdir())
+
+
+# --- a room on a server -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def team(desk: Desk, postgres_dsn: str) -> Desk:
+    """The same machine, where the repository's room is on a PostgreSQL server."""
+    rooms = Rooms(Settings(desk.environ))
+    found = repository.holding(str(desk.repo))
+    assert found is not None
+    rooms.share(found, rooms.adopt(found), postgres_dsn)
+    rooms.close()
+    return desk
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        test_a_running_script_is_not_edited_and_may_be_run_by_others,
+        test_what_runs_in_the_background_is_held_until_the_client_says_it_ended,
+        test_a_declared_command_needs_its_resources,
+        test_a_long_test_run_keeps_the_work,
+        test_a_killed_client_keeps_nothing_though_its_call_is_marked,
+        test_half_an_hour_of_calls_keeps_leases_and_presence,
+        test_a_turn_ends_for_its_own_thread_only,
+        test_a_prompt_ends_the_turn_that_nobody_ended,
+        test_of_several_sessions_in_one_process_none_is_guessed,
+        test_the_same_id_in_a_new_process_goes_on,
+        test_what_was_not_written_is_told_again,
+        test_what_the_human_took_away_is_told,
+        test_a_later_prompt_brings_only_what_is_new,
+        test_a_compaction_leaves_a_checkpoint_that_the_next_context_carries,
+        test_the_end_of_a_session_leaves_a_checkpoint_for_whoever_goes_on,
+        test_without_an_issue_the_checkpoint_stays_with_the_session,
+    ],
+    ids=lambda promise: promise.__name__.removeprefix("test_"),
+)
+def test_a_room_on_a_server_keeps_the_promise(team: Desk, promise: Callable[[Desk], None]) -> None:
+    promise(team)
+
+
+def test_a_new_id_goes_on_in_a_room_on_a_server(team: Desk) -> None:
+    test_a_new_id_in_the_same_process_goes_on(team, "clear", True)
+    assert not list(Path(team.environ["CLEARWAY_HOME"]).glob("rooms/*/room.db"))

@@ -159,8 +159,8 @@ def presence(tx: Tx, row: Row) -> str:
 
 def _predecessor(tx: Tx) -> Row | None:
     """The session whose work the caller goes on with: one of the same process that said so, else the only other one
-    there. Of several, in an editor or a server of many sessions, none is guessed; and who was open already goes on with
-    its own work."""
+    there. Of several, in an editor or a server of many sessions, none is guessed; and who had begun already goes on
+    with its own work."""
     process = tx.caller.process
     if process is None:
         return None
@@ -175,8 +175,9 @@ def _predecessor(tx: Tx) -> Row | None:
     for other in others:
         if other.moving_at is not None:
             return other
-    was_open = tx.opening.session is not None and tx.opening.ended_at is None
-    return others[0] if len(others) == 1 and not was_open else None
+    mine = tx.one(SQL.open_session, id=tx.caller.key)
+    was_begun = mine is not None and mine.briefed_event > 0  # a question alone opens a session, too
+    return others[0] if len(others) == 1 and not was_begun else None
 
 
 def _present(tx: Tx, row: Row) -> dict[str, Any]:

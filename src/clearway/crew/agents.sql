@@ -5,8 +5,8 @@ VALUES (:id, :agent, :client, :named, :host, :boot, :pidns, :pid, :started, :cwd
 
 -- name: reopen
 UPDATE session SET agent = :agent, client = :client, named = :named, host = :host, boot = :boot, pidns = :pidns,
-  pid = :pid, started = :started, cwd = :cwd, bound = :bound, in_turn = 0, started_at = :now, beat_at = :now, ended_at = NULL,
-  ended_why = NULL
+  pid = :pid, started = :started, cwd = :cwd, bound = :bound, in_turn = 0, started_at = :now, beat_at = :now,
+  briefed_event = 0, moving_at = NULL, call_at = NULL, ended_at = NULL, ended_why = NULL
 WHERE id = :id
 
 -- name: move
@@ -23,7 +23,7 @@ UPDATE session SET started_at = :now, beat_at = :now, cwd = :cwd, in_turn = 0, m
 WHERE id = :id
 
 -- name: open_session
-SELECT id AS session, agent, in_turn FROM session WHERE id = :id AND ended_at IS NULL
+SELECT id AS session, agent, in_turn, briefed_event FROM session WHERE id = :id AND ended_at IS NULL
 
 -- name: others_of_process
 SELECT id AS session, agent, moving_at FROM session
