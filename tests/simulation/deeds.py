@@ -237,6 +237,9 @@ class Story:
 
     def repeat(self, client: Client, step: Step) -> None:
         """A request that was answered is sent again. It gets the same answer and changes nothing."""
+        if step.y % 4 == 0:
+            self._overhear(client, step)
+            return
         asked = [request for request in client.requests if request.session == self.world.caller(client).key]
         if asked and (client.session is None or self.world.processes.lives(client.pid)):
             request = asked[step.x % len(asked)]
@@ -546,6 +549,23 @@ class Story:
             raise Broken(f"{request} was answered otherwise the second time: {reply}")
         if self.watch.digest() != before:
             raise Broken(f"{request} was repeated and changed something")
+
+    def _overhear(self, client: Client, step: Step) -> None:
+        """The key of another session's claim is no key to its attempt: the request is a new one."""
+        key = self.world.caller(client).key
+        asked = [request for each in self.world.clients for request in each.requests if request.session != key]
+        claims = [request for request in asked if request.operation == "claim_issue" and request.reply]
+        if not claims:
+            return
+        request = claims[step.x % len(claims)]
+        assert request.reply is not None
+        known = self.watch.log.attempts.get(request.reply["attempt_id"])
+        reply = self.speak(client, lambda: self.world.ask(client, request.operation, request.arguments))
+        handed_over = known is not None and known.session == key
+        if not isinstance(reply, Refusal) and reply["attempt_id"] == request.reply["attempt_id"] and not handed_over:
+            raise Broken(f"{key} was given {reply['attempt_id']} for the key of {request.session}")
+        if not isinstance(reply, Refusal) and "attempt_status" not in reply:
+            self._took(client, reply)
 
     def _claim_of(self, client: Client, step: Step) -> Claim | None:
         """Mostly a claim of this client that is alive, sometimes one that is long over."""

@@ -1,12 +1,12 @@
-"""Two hundred seeded worlds in every run of the suite, a few of them on PostgreSQL, and the worlds that once broke.
+"""Two hundred seeded worlds in every run of the suite, and a few on PostgreSQL. What they found is in test_found.py.
 
-`make sim` plays thousands. A seed that breaks a rule there is cut down, mended, and kept here under a name of its own.
+`make sim` plays thousands. A seed that breaks a rule there is cut down, mended, and kept under a name of its own.
 """
 
 from __future__ import annotations
 
 import pytest
-from tests.simulation.deeds import WEIGHTS, Step
+from tests.simulation.deeds import WEIGHTS
 from tests.simulation.playing import Found, play, shrunk, steps_of
 from tests.simulation.rules import Broken, Log, overlap
 
@@ -70,39 +70,3 @@ def test_the_log_notices_a_gap_and_a_fence_that_does_not_grow() -> None:
 def _play_all(seeds: range) -> None:
     for seed in seeds:
         play(str(seed))
-
-
-# Worlds that broke a rule once, each cut down to what was needed.
-
-
-def test_what_lapsed_with_its_attempt_is_free_for_readers_too() -> None:
-    """Paths go with the attempt they were claimed for; a read before anybody wrote still showed them as held."""
-    steps = [
-        Step(deed="create", who=6428, x=7427, y=2124, z=5570),
-        Step(deed="crash", who=6691, x=2476, y=4427, z=2033),
-        Step(deed="claim_paths", who=6215, x=9212, y=5866, z=5101),
-        Step(deed="brink", who=6223, x=2000, y=7020, z=6759),
-    ]
-    play("76", steps)
-
-
-def test_a_question_that_comes_too_late_carries_no_lease() -> None:
-    """A holder that only read after its term gave a sign of life before anybody had settled it, and its lease rose."""
-    steps = [
-        Step(deed="edit", who=2826, x=8837, y=8587, z=1860),
-        Step(deed="brink", who=4154, x=6570, y=5035, z=2890),
-        Step(deed="edit", who=9024, x=8084, y=4660, z=7149),
-    ]
-    play("180", steps)
-
-
-def test_an_expiry_that_beats_have_carried_on_is_shown_as_such() -> None:
-    """A read before anybody had written showed a time in the past for a lease that was alive."""
-    steps = [
-        Step(deed="claim_paths", who=1941, x=5204, y=3091, z=9263),
-        Step(deed="brink", who=4288, x=5117, y=7794, z=9411),
-        Step(deed="look_around", who=5535, x=332, y=7590, z=3428),
-        Step(deed="brink", who=354, x=7927, y=9091, z=5359),
-        Step(deed="finish", who=409, x=8358, y=8062, z=9213),
-    ]
-    play("7", steps)
