@@ -61,6 +61,7 @@ def test_who_left_and_is_the_first_to_speak_raises_nothing(world: World) -> None
 def test_an_attempt_that_is_carried_when_it_is_handed_over_stays_alive(world: World) -> None:
     """Past its stored term it lived by the beats of the one and lapsed for want of those of the other."""
     first, second = world.agent("claude-code"), world.agent("codex")
+    second.ask("room", status="waiting")  # its last sign of life before the hand-over
     token = _claims(first, seconds=60)
     world.clock.forward(seconds=50)
     first.ask("list_issues")
