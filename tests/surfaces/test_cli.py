@@ -687,7 +687,11 @@ def test_an_error_of_the_system_is_a_refusal(terminal: Terminal, monkeypatch: py
 
 def test_an_interrupt_is_quiet(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clearway.rooms.Rooms.ask", lambda *_, **__: signal.raise_signal(signal.SIGINT))
-    ended = terminal("room")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background starts deaf to it
+    try:
+        ended = terminal("room")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert (ended.status, ended.out, ended.err.strip()) == (130, "", "")
 
 
