@@ -390,7 +390,7 @@ def test_an_unused_a_misspelt_and_a_missing_statement_are_noticed() -> None:
 
 HOOK_MAY_LOAD = {
     "__future__", "_collections_abc", "_json", "_sha2", "_sha256", "_signal", "_stat", "abc", "apsw", "errno", "fcntl",
-    "genericpath", "os", "os.path", "posixpath", "select", "stat",
+    "gc", "genericpath", "os", "os.path", "posixpath", "select", "stat",
 }  # fmt: skip
 HOOK_MAY_NOT_LOAD_OF_OURS = ("clearway.arguments", "clearway.catalog", "clearway.db.postgres", "clearway.setup")
 

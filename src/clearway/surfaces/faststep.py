@@ -5,6 +5,7 @@ BOOT (setup/registered.py) imports this module and calls `main`. It loads the ho
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from clearway.guard.quiet import is_quiet
@@ -23,6 +24,7 @@ _PAYLOAD_BYTES_MAX = 64 * 1_048_576  # limits.PAYLOAD_BYTES_MAX
 
 def main(client: str) -> NoReturn:
     """Answer the hook of `client` on stdin. Never returns."""
+    gc.disable()  # this process ends before there is anything to collect, and loading makes much to look through
     raw = _standard_input()
     if is_quiet(client, raw, posix.environ):
         posix._exit(0)  # pyright: ignore[reportPrivateUsage]  # the interpreter's farewell costs a millisecond
