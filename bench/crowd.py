@@ -50,7 +50,8 @@ def figures(rounds: int) -> list[Figure]:
                 here.tell(here.hook("start", each, lambda _: start()))
             here.tell(here.hook("hold", holder, lambda _, here=here: edit(here.repository / "own.py"), stays_silent))
         path = fill(full)
-        timings = measure([*_cases(empty, "empty", holder, other), *_cases(full, "full", holder, other)], rounds)
+        beside = zip(_cases(empty, "empty", holder, other), _cases(full, "full", holder, other), strict=True)
+        timings = measure([case for pair in beside for case in pair], rounds)
         with held(path):
             busy = measure(_busy_cases(full, holder, other), BUSY_ROUNDS)
     return [*_rows(timings), *_busy_rows(busy)]

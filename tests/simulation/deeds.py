@@ -334,11 +334,9 @@ class Story:
         before = client.session
         if before is None or not self.world.processes.lives(client.pid):
             return
-        self._go_on(client)
+        self._go_on(client)  # it has spoken in this process before it is cleared there
+        self.speak(client, lambda: self.world.run(client, agents.move if step.x % 2 else lambda tx: None))
         held = [lease.fence for lease in self.watch.rows_of(before)]
-        if step.x % 2:
-            self.speak(client, lambda: self.world.run(client, agents.move))
-            held = [lease.fence for lease in self.watch.rows_of(before)]
         client.cleared += 1
         client.session = f"{client.name}-{client.pid}-{client.cleared}"
         moved = self.speak(client, lambda: self.world.run(client, lambda tx: agents.begin_session(tx, "clear")))
