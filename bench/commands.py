@@ -26,7 +26,7 @@ def figures(rounds: int) -> list[Figure]:
         cases = [
             Case("bare", [sys.executable, "-I", "-S", "-c", "pass"], here.environ),
             here.cli("owner", "owner", "own.py", expect=answers),
-            here.cli("help", "--help", expect=answers),
+            Case("help", [console_script(), "--help"], here.environ, expect=answers),
         ]
         timings = measure(cases, rounds)
         starts = [start_to_tools(here) for _ in range(min(rounds, MCP_ROUNDS_MAX) + 1)][1:]
