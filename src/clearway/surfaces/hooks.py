@@ -236,15 +236,10 @@ def _payload(raw: bytes) -> tuple[dict[str, Any], str]:
 
 
 def _adapter(client: str) -> Any:
-    if client == "claude":
-        from clearway.surfaces.clients import claude as adapter
-    elif client == "codex":
-        from clearway.surfaces.clients import codex as adapter
-    elif client == "generic":
-        from clearway.surfaces.clients import generic as adapter
-    else:
+    """The adapter of a client: the module of its name, loaded when it is asked for."""
+    if client not in CLIENTS:
         raise Refusal("INVALID_ARGUMENT", f"There is no hook for {quoted(client, 40)}; there is {', '.join(CLIENTS)}.")
-    return adapter
+    return __import__(f"clearway.surfaces.clients.{client}", fromlist=("answer",))
 
 
 def _write(descriptor: int, text: str) -> bool:
