@@ -187,7 +187,7 @@ class ScriptedModel:
     def answer(self, wire: Wire, request: Request) -> Step:
         """The step for one request. A request without tools (a title, a routing question) is not part of the story."""
         if not wire.carries_tools(request.body):
-            return say("ok")
+            return say(wire.aside(request.body))
         opening = wire.opening(request.body)
         conversation = next((other for marker, other in self._beside.items() if marker in opening), self._main)
         try:
@@ -292,7 +292,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._speak(wire, request, self.server.model.answer(wire, request))
 
     def _speak(self, wire: Wire, request: Request, step: Step) -> None:
-        if not request.body.get("stream"):
+        if not wire.streams(request):
             self._reply(wire.whole(request.body, step))
             return
         self.send_response(200)
@@ -301,7 +301,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.close_connection = True
         for event in wire.stream(request.body, step):
-            self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+            named = f"event: {event['type']}\n" if "type" in event else ""
+            self.wfile.write(f"{named}data: {json.dumps(event)}\n\n".encode())
+        self.wfile.write(wire.farewell)
         self.wfile.flush()
 
     def _reply(self, document: Body, status: int = 200) -> None:
@@ -335,6 +337,13 @@ class Wire(Protocol):
 
     ending: str
     """What the path of a request in this format ends with."""
+    farewell: bytes
+    """What follows the last event of a stream."""
+
+    def streams(self, request: Request) -> bool: ...
+    def aside(self, body: Body) -> str:
+        """What a request without tools is answered."""
+        ...
 
     def carries_tools(self, body: Body) -> bool: ...
     def turns(self, body: Body) -> int:
@@ -361,7 +370,19 @@ def _text_of(content: Any) -> str:
     return "\n".join(part.get("text", f"[{part.get('type')}]") for part in content or [])
 
 
-class AnthropicMessages:
+class _InEvents:
+    """What the formats have in common whose requests ask for a stream in their body."""
+
+    farewell = b""
+
+    def streams(self, request: Request) -> bool:
+        return bool(request.body.get("stream"))
+
+    def aside(self, body: Body) -> str:
+        return "ok"
+
+
+class AnthropicMessages(_InEvents):
     """Claude Code. The history is a list of messages; a hook's context stands in it as a message of role system."""
 
     ending = "/messages"
@@ -429,7 +450,7 @@ class AnthropicMessages:
         return {**block, "input": {}}, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
 
 
-class OpenAIResponses:
+class OpenAIResponses(_InEvents):
     """Codex. The history is a flat list of items; a hook's context stands in it as a message of role developer."""
 
     ending = "/responses"
@@ -513,4 +534,129 @@ class OpenAIResponses:
         return {"type": "function_call", "id": _new_id("fc_"), "arguments": json.dumps(made.arguments), **item}
 
 
-WIRES: tuple[Wire, ...] = (AnthropicMessages(), OpenAIResponses())
+class ChatCompletions(_InEvents):
+    """Copilot CLI, Qwen Code, OpenCode. The history is a list of messages; an answer to a call is one of role tool."""
+
+    ending = "/chat/completions"
+    farewell = b"data: [DONE]\n\n"
+
+    def carries_tools(self, body: Body) -> bool:
+        return bool(body.get("tools"))
+
+    def turns(self, body: Body) -> int:
+        return sum(message["role"] == "assistant" for message in body["messages"])
+
+    def opening(self, body: Body) -> str:
+        return "\n".join(_text_of(message["content"]) for message in body["messages"] if message["role"] == "user")
+
+    def shown(self, body: Body) -> Shown:
+        told: list[Told] = []
+        results: list[Result] = []
+        messages = body["messages"]
+        last = max((at for at, message in enumerate(messages) if message["role"] == "assistant"), default=-1)
+        for message in messages[last + 1 :]:
+            text = _text_of(message.get("content"))
+            if message["role"] == "tool":
+                results.append(Result(message["tool_call_id"], text))
+            else:
+                told.append(Told(message["role"], text))
+        return Shown(tuple(results), tuple(told))
+
+    def whole(self, body: Body, step: Step) -> Body:
+        message: Body = {"role": "assistant", "content": step.text or None}
+        if step.calls:
+            message["tool_calls"] = self._calls(step)
+        ended = "tool_calls" if step.calls else "stop"
+        return {
+            **self._head(body, "chat.completion"),
+            "choices": [{"index": 0, "message": message, "finish_reason": ended}],
+            "usage": self._usage(),
+        }
+
+    def stream(self, body: Body, step: Step) -> Iterator[Body]:
+        head = self._head(body, "chat.completion.chunk")
+        deltas: list[Body] = [{"role": "assistant", "content": step.text}]
+        if step.calls:
+            deltas.append({"tool_calls": [{"index": at, **made} for at, made in enumerate(self._calls(step))]})
+        for delta in deltas:
+            yield {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+        ended = "tool_calls" if step.calls else "stop"
+        yield {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": ended}]}
+        yield {**head, "choices": [], "usage": self._usage()}
+
+    def _head(self, body: Body, kind: str) -> Body:
+        return {"id": _new_id("chatcmpl-"), "object": kind, "created": 1, "model": body.get("model")}
+
+    def _usage(self) -> Body:
+        return {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+
+    def _calls(self, step: Step) -> list[Body]:
+        return [
+            {
+                "id": _new_id("call_"),
+                "type": "function",
+                "function": {"name": made.name, "arguments": json.dumps(made.arguments)},
+            }
+            for made in step.calls
+        ]
+
+
+class GeminiContents:
+    """Gemini CLI. The history is a list of contents; an answer to a call is a part of the user's."""
+
+    ending = "enerateContent"  # `:generateContent`, `:streamGenerateContent`
+    farewell = b""
+
+    def streams(self, request: Request) -> bool:
+        return ":stream" in request.path
+
+    def aside(self, body: Body) -> str:
+        """It asks which model to take, and who speaks next, and reads the answer as JSON."""
+        reasons = {"reasoning": "it is so", "complexity_reasoning": "it is so"}
+        return json.dumps({**reasons, "model_choice": "flash", "complexity_score": 1, "next_speaker": "user"})
+
+    def carries_tools(self, body: Body) -> bool:
+        return any("functionDeclarations" in tool for tool in body.get("tools") or [])
+
+    def turns(self, body: Body) -> int:
+        return sum(content.get("role") == "model" for content in body["contents"])
+
+    def opening(self, body: Body) -> str:
+        told = [part for content in body["contents"] if content.get("role") != "model" for part in content["parts"]]
+        return "\n".join(part["text"] for part in told if "text" in part)
+
+    def shown(self, body: Body) -> Shown:
+        told: list[Told] = []
+        results: list[Result] = []
+        contents = body["contents"]
+        if not self.turns(body):
+            parts = (body.get("systemInstruction") or {}).get("parts") or []
+            told.append(Told("system", "\n".join(part.get("text", "") for part in parts)))
+        last = max((at for at, content in enumerate(contents) if content.get("role") == "model"), default=-1)
+        for part in (part for content in contents[last + 1 :] for part in content["parts"]):
+            if "functionResponse" in part:
+                results.append(self._result(part["functionResponse"]))
+            elif "text" in part:
+                told.append(Told("user", part["text"]))
+        return Shown(tuple(results), tuple(told))
+
+    def _result(self, answer: Body) -> Result:
+        said = answer.get("response") or {}
+        text = said.get("output", said.get("error"))
+        failed = "error" in said
+        return Result(answer.get("id") or answer["name"], text if isinstance(text, str) else json.dumps(said), failed)
+
+    def whole(self, body: Body, step: Step) -> Body:
+        parts: list[Body] = [{"text": step.text}] if step.text or not step.calls else []
+        parts += [{"functionCall": {"name": made.name, "args": made.arguments}} for made in step.calls]
+        content = {"role": "model", "parts": parts}
+        return {
+            "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
+            "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2},
+        }
+
+    def stream(self, body: Body, step: Step) -> Iterator[Body]:
+        yield self.whole(body, step)
+
+
+WIRES: tuple[Wire, ...] = (AnthropicMessages(), OpenAIResponses(), ChatCompletions(), GeminiContents())
