@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _RANDOM_BITS = 80
 ID_CHARS = 26
-_SHIFTS = range(5 * (ID_CHARS - 1), -1, -5)
+_SAID: dict[int, str] = {}
+_PAIRS = [first + second for first in _CROCKFORD for second in _CROCKFORD]
+_SHIFTS = range(5 * (ID_CHARS - 2), -1, -10)
 
 
 class Clock:
@@ -107,8 +109,14 @@ def room_time(anchor: tuple[str, int, int, int], clock: Clock) -> int:
 
 def iso(wall_ms: int) -> str:
     """A wall-clock time as people and JSON read it: UTC, to the second."""
-    year, month, day, hour, minute, second, *_ = time.gmtime(wall_ms // 1_000)
-    return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
+    seconds = wall_ms // 1_000
+    said = _SAID.get(seconds)
+    if said is None:
+        year, month, day, hour, minute, second, *_ = time.gmtime(seconds)
+        said = f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
+        _SAID.clear()  # one is enough: what is asked again is asked in the same second
+        _SAID[seconds] = said
+    return said
 
 
 def local_time(wall_ms: int) -> str:
@@ -121,14 +129,11 @@ def tokens(secret: bytes) -> Callable[[str, int], str]:
     """What makes the capability of an attempt from its id and fence: derived, so it can be given again and need not be
     stored."""
     from base64 import urlsafe_b64encode
-    from hmac import new
-
-    keyed = new(secret, digestmod="sha256")
+    from hmac import digest
 
     def token(attempt: str, fence: int) -> str:
-        made = keyed.copy()
-        made.update(f"{attempt}|{fence}".encode())
-        return urlsafe_b64encode(made.digest()).rstrip(b"=").decode("ascii")
+        made = digest(secret, f"{attempt}|{fence}".encode(), "sha256")
+        return urlsafe_b64encode(made).rstrip(b"=").decode("ascii")
 
     return token
 
@@ -142,4 +147,4 @@ def is_id(text: str) -> bool:
 
 
 def _crockford(value: int) -> str:
-    return "".join([_CROCKFORD[value >> shift & 31] for shift in _SHIFTS])
+    return "".join([_PAIRS[value >> shift & 1023] for shift in _SHIFTS])

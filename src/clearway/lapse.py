@@ -32,6 +32,9 @@ _NOTE_CHARS = 600
 
 def lapse(tx: Tx) -> set[str]:
     """Let time pass: renew what beats carry, expire what has lapsed, end the sessions whose process is gone; which."""
+    at = tx.opening
+    if not (at.processes or _is_past(at.path_at, tx.now) or _is_past(at.attempt_at, tx.now)):
+        return set()
     due = _due(tx)
     attempts = _carried(tx, due.attempts, _attempt_by_beats, SQL.carry_attempt)
     for attempt in attempts:  # what they hold is still there to be noted

@@ -13,6 +13,7 @@ from clearway import wire
 from clearway.db import statements
 from clearway.errors import Refusal
 from clearway.limits import (
+    ADDRESS_CHARS_MAX,
     DECLARED_COMMANDS_CHARS_MAX,
     ISSUE_LEASE_SECONDS,
     ISSUE_LEASE_SECONDS_MAX,
@@ -34,20 +35,28 @@ if TYPE_CHECKING:
 
 SQL = statements(__file__)
 _NAME_CHARS_MAX = 64
+_THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class Setting:
     """One thing that can be decided: a word of a few, a whole number within bounds, or a text."""
 
-    __slots__ = ("about", "default", "high", "low", "words")
+    __slots__ = ("about", "default", "high", "here", "low", "words")
 
     def __init__(
-        self, default: str, about: str, *, words: tuple[str, ...] = (), bounds: tuple[int, int] | None = None
+        self,
+        default: str,
+        about: str,
+        *,
+        words: tuple[str, ...] = (),
+        bounds: tuple[int, int] | None = None,
+        here: bool = False,
     ) -> None:
         self.default = default
         self.about = about
         self.words = words
         self.low, self.high = bounds or (0, 0)
+        self.here = here  # a matter of this machine: a room that others share does not decide it
 
 
 SETTINGS = {
@@ -67,6 +76,9 @@ SETTINGS = {
     "durability": Setting("normal", "which commits reach the disk before the answer", words=("normal", "full")),
     "human": Setting("human", "the name of the person in this room"),
     "declared_commands": Setting("", "commands that are run like scripts, with the resources they need"),
+    "danger": Setting("off", "destructive commands of agents are refused", words=("off", "on")),
+    "classifier": Setting("off", "a program of yours judges commands, too", words=("off", "shadow", "enforce")),
+    "classifier_address": Setting("", "where it is: a command, or an address of this machine", here=True),
 }
 
 
@@ -136,7 +148,8 @@ def list_settings(tx: Tx) -> dict[str, Any]:
 def set_setting(tx: Tx, name: SettingName, value: SettingValue | None = None) -> dict[str, Any]:
     """Decide one setting for this room; without a value it goes back to its default. For the human only."""
     only_the_human(tx, "changes settings")
-    _known(name)
+    if SETTINGS[_known(name)].here:  # whoever shares the room would start a program here, or be sent what is run here
+        raise Refusal("INVALID_ARGUMENT", f"{name} is a matter of each machine: it stands in your config.toml.")
     if value is None:
         tx.change(SQL.forget, name=name)
     else:
@@ -186,6 +199,8 @@ def checked(name: str, given: str, where: str) -> str:
         allowed = f"a whole number from {setting.low} to {setting.high}"
     elif name == "declared_commands":
         fits, allowed = _reads_as_commands(text), "commands separated by ; with their @resources at the end of each"
+    elif name == "classifier_address":
+        fits, allowed = _is_safe_address(text), "a command, https://..., or http:// and an address of this machine"
     else:
         fits, allowed = 0 < len(text) <= _NAME_CHARS_MAX and text.isprintable(), "a name of up to 64 characters"
     if not fits:
@@ -205,7 +220,7 @@ def _found(tx: Tx, name: str) -> tuple[str, str]:
     if name in outside.environment:
         return outside.environment[name], "environment"
     kept = _kept(tx)
-    if name in kept:
+    if name in kept and not SETTINGS[name].here:
         return kept[name], "room"
     if name in outside.user:
         return outside.user[name], "config.toml"
@@ -215,7 +230,7 @@ def _found(tx: Tx, name: str) -> tuple[str, str]:
 def _kept(tx: Tx) -> dict[str, str]:
     """What this room keeps, from the row with which the transaction began."""
     if tx.settings is None:
-        pairs: list[str] = wire.loads(tx.opening.settings)
+        pairs: list[str] = wire.loads(tx.opening.settings) if tx.opening.settings != "[]" else []
         tx.settings = {name: kept for name, _, kept in (pair.partition("=") for pair in pairs)}
     return tx.settings
 
@@ -269,6 +284,20 @@ def _reads_as_commands(text: str) -> bool:
     return (
         len(text) <= DECLARED_COMMANDS_CHARS_MAX and text.isprintable() and all(words for words, _ in _commands(text))
     )
+
+
+def _is_safe_address(text: str) -> bool:
+    """A command; or an address to which nothing travels that others could read on the way."""
+    if not 0 < len(text) <= ADDRESS_CHARS_MAX or not text.isascii() or not text.isprintable():
+        return False
+    scheme, there, rest = text.partition("://")
+    if not there or " " in scheme:
+        return True
+    host = rest.replace("?", "/").replace("#", "/").partition("/")[0]
+    if " " in text or "@" in host or "\\" in text:
+        return False
+    name = host[1:].partition("]")[0] if host[:1] == "[" else host.partition(":")[0]
+    return bool(name) and (scheme == "https" or (scheme == "http" and name in _THIS_MACHINE))
 
 
 def _commands(text: str) -> list[tuple[list[str], list[str]]]:

@@ -13,7 +13,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Protocol
+    from typing import Any, NoReturn, Protocol
 
     _RowBase = dict[str, Any]
 
@@ -46,11 +46,16 @@ class Row(_RowBase):
 
     __slots__ = ()
 
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(name) from None
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    else:  # asked dozens of times in every transaction, so no function of ours stands between
+
+        __getattr__ = dict.__getitem__
+
+    def __missing__(self, name: str) -> NoReturn:
+        raise AttributeError(name)
 
 
 class Statement:
@@ -86,12 +91,10 @@ class Statements:
             self._known[name] = Statement(
                 name, texts.get(f"{name} [sqlite]", common), texts.get(f"{name} [postgres]", common)
             )
+        self.__dict__.update(self._known)
 
     def __getattr__(self, name: str) -> Statement:
-        try:
-            return self._known[name]
-        except KeyError:
-            raise AttributeError(f"{self._path} has no statement {name}") from None
+        raise AttributeError(f"{self._path} has no statement {name}")
 
 
 def statements(module_file: str) -> Statements:

@@ -82,7 +82,7 @@ class SqliteSession:
             if first is None:
                 return []
             columns = statement.columns = statement.columns or tuple(each[0] for each in cursor.get_description())
-            return [Row(zip(columns, row, strict=True)) for row in (first, *cursor)]
+            return [Row(zip(columns, row)) for row in (first, *cursor)]  # noqa: B905  (one length: SQLite sees to it)
         except apsw.Error as error:
             _refuse(error, self._engine.path)
 
@@ -320,7 +320,7 @@ class SqliteEngine:
             return SqliteSession(self, connection)
 
     def _begin_write(self, *, durable: bool, wait_ms: int) -> _Connection:
-        deadline = self._waiting.monotonic() + wait_ms
+        began = self._waiting.monotonic()
         if not self.turns.take(wait_ms):
             raise apsw.BusyError("another writer had its turn all the time")
         try:
@@ -333,7 +333,10 @@ class SqliteEngine:
             if durable is not self._durable:  # inside a transaction this would be ignored
                 connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
                 self._durable = durable
-            self._retry(lambda: connection.execute("BEGIN IMMEDIATE"), deadline)
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except (apsw.BusyError, apsw.ProtocolError):  # a writer that knows nothing of turns
+                self._retry(lambda: connection.execute("BEGIN IMMEDIATE"), began + wait_ms)
             return connection
         except BaseException:
             self.turns.leave()

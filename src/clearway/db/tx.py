@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from clearway.opencalls import OpenCalls
 
 SQL = statements(__file__)
-_COUNTERS = ("last_event", "last_issue", "last_fence")
 
 
 class Tx:
@@ -83,7 +82,7 @@ class Tx:
         self.carried: dict[str, int] = {}  # until when beats carry what is past its stored term; see lapse.until
         self.gone: tuple[str, str] | None = None  # ids of lapsed path leases and attempts, joined; see lapse.gone
         self.flights: dict[str, int | None] = {}  # since when sessions have a call open; see lapse.in_flight
-        self._state = Row((name, opening[name]) for name in _COUNTERS)
+        self._state = Row(last_event=opening.last_event, last_issue=opening.last_issue, last_fence=opening.last_fence)
         self._before: Row | None = None
         self.project_id: str = opening.project_id
         if opening.server_now is None or type(clock) is not clocks.Clock:
