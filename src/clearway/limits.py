@@ -53,6 +53,7 @@ PATHS_PER_CALL_MAX = 2_048  # one patch or command may touch this many files; mo
 
 # --- a room's own decisions ----------------------------------------------------------------------------------------
 DECLARED_COMMANDS_CHARS_MAX = 4_000
+ADDRESS_CHARS_MAX = 1_000  # of a classifier
 PAUSE_SECONDS_MAX = 7 * 86_400
 WAIT_SECONDS_MAX = 86_400
 HISTORY_EVENTS_READ_MAX = 20_000

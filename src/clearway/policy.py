@@ -41,7 +41,7 @@ _THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "::1"})
 class Setting:
     """One thing that can be decided: a word of a few, a whole number within bounds, or a text."""
 
-    __slots__ = ("about", "default", "high", "here", "low", "words")
+    __slots__ = ("about", "default", "here", "high", "low", "words")
 
     def __init__(
         self,
