@@ -13,6 +13,8 @@ from clearway.guard.writers import cannot_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from clearway.guard.danger import Watch
+    from clearway.guard.gitglance import GitRun
     from clearway.guard.toolcall import Target
 
 __all__ = ["ShellWrites", "cannot_write", "writes"]
@@ -23,10 +25,10 @@ class ShellWrites:
     it may also write where this reading cannot tell: a target that depends on more than the line, or syntax that could
     not be read to its end. `unread` says why the line, or a part of it, was not read at all; of such text, `guesses`
     are what it plainly writes: enough to refuse, not to claim. What it runs: `runs`, scripts from files, and
-    `commands`, the beginnings of its simple commands, both as far as they are known. A relative path is one from the
-    caller's directory."""
+    `commands`, the beginnings of its simple commands, both as far as they are known; `gits`, its git commands. A
+    relative path is one from the caller's directory."""
 
-    __slots__ = ("commands", "guesses", "patch_targets", "runs", "targets", "unknown", "unread")
+    __slots__ = ("commands", "gits", "guesses", "patch_targets", "runs", "targets", "unknown", "unread")
 
     def __init__(
         self,
@@ -37,6 +39,7 @@ class ShellWrites:
         commands: list[str] | None = None,
         guesses: list[Target] | None = None,
         unread: str = "",
+        gits: list[GitRun] | None = None,
     ) -> None:
         self.targets = targets if targets is not None else []
         self.patch_targets = patch_targets if patch_targets is not None else []
@@ -45,19 +48,20 @@ class ShellWrites:
         self.commands = commands if commands is not None else []
         self.guesses = guesses if guesses is not None else []
         self.unread = unread
+        self.gits = gits if gits is not None else []
 
     def __repr__(self) -> str:
         return f"ShellWrites({self.targets}, {self.patch_targets}, unknown={self.unknown}, runs={self.runs})"
 
 
-def writes(command: str, cwd: str, home: str, *, declared: bool = False) -> ShellWrites:
+def writes(command: str, cwd: str, home: str, *, declared: bool = False, watch: Watch | None = None) -> ShellWrites:
     """What a command line, started in `cwd`, writes to and starts. Paths stand as they were written, or absolute where
-    the line has changed the directory. declared: `commands` are wanted, too."""
-    if cannot_write(command) and starts_nothing(command, declared):
+    the line has changed the directory. declared: `commands` are wanted, too. watch: hears of every program."""
+    if watch is None and cannot_write(command) and starts_nothing(command, declared):
         return ShellWrites()
     from clearway.guard.shellwalk import Walk  # only for the few commands that may write or start something
 
-    walk = Walk()
+    walk = Walk(watch)
     walk.read(command, cwd, home)
     return ShellWrites(
         list(walk.targets),
@@ -67,4 +71,5 @@ def writes(command: str, cwd: str, home: str, *, declared: bool = False) -> Shel
         list(walk.commands),
         [target for target in walk.guesses if target not in walk.targets],
         walk.unread,
+        walk.gits,
     )

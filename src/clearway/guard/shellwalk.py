@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 
 from clearway.guard import patches
+from clearway.guard.gitglance import GitRun, is_git
 from clearway.guard.glance import starts_nothing
 from clearway.guard.shellbuiltins import BUILTINS
 from clearway.guard.shellparse import TOO_LONG, Parser, every_node
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from clearway.guard.danger import Watch
     from clearway.guard.toolcall import Action
 
     Node = dict[str, Any]
@@ -70,7 +72,7 @@ _PROCESS_FILE = Value(("/dev/fd/63",))
 class Walk:
     """What one command line writes to: `targets`, `patch_targets`, and `unknown` if that may not be all. `unread` says
     why some of the line was not read at all; what stands in such text is only guessed (`guesses`). What it runs:
-    `runs`, the scripts, and `commands`, the beginnings of the simple commands."""
+    `runs`, the scripts, `commands`, the beginnings of the simple commands, and `gits`, the git commands in full."""
 
     __slots__ = (
         "_calls",
@@ -78,6 +80,7 @@ class Walk:
         "_parser",
         "_steps",
         "commands",
+        "gits",
         "guesses",
         "patch_targets",
         "ran_programs",
@@ -85,13 +88,17 @@ class Walk:
         "targets",
         "unknown",
         "unread",
+        "watch",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, watch: Watch | None = None) -> None:
+        """watch: hears of every program that is run, before it is, and of what each prints."""
+        self.watch = watch
         self.targets: dict[Target, None] = {}
         self.patch_targets: dict[Target, None] = {}
         self.runs: dict[Target, None] = {}
         self.commands: dict[str, None] = {}
+        self.gits: list[GitRun] = []
         self.guesses: dict[Target, None] = {}
         self.unknown = False
         self.unread = ""
@@ -242,11 +249,14 @@ class Walk:
         self.unknown = self.unknown or not name.known
         if not name.texts and arguments:  # `$SUDO tee f`: it may also be nothing, or a wrapper
             return self.run(arguments, scope.copy(), fed)
-        if len(name.texts) == 1:
-            return self._run_named(name.texts[0], arguments, scope, fed)
+        watch = self.watch
+        if watch is not None:
+            watch.before(name, arguments, fed, scope, self)
+        printed = UNKNOWN
         for text in name.texts:
-            self._run_named(text, arguments, scope, fed)
-        return UNKNOWN
+            printed = self._run_named(text, arguments, scope, fed)
+        printed = printed if len(name.texts) == 1 else UNKNOWN
+        return printed if watch is None else watch.printed(name, arguments, fed, printed)
 
     def _run_named(self, name: str, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
         if name in scope.functions:
@@ -256,6 +266,9 @@ class Walk:
         if program != name and not name.startswith(_SYSTEM_FOLDERS):
             self.start(Value((name,)), scope)
         run = Run(arguments, fed, scope, self)
+        if is_git(program) and len(self.gits) < COMMANDS_MAX:
+            about = {name: value for name, value in scope.names.items() if name.startswith("GIT_")}
+            self.gits.append(GitRun(program, arguments, scope.cwd, about))
         if program in WRITERS:
             for goal, action in WRITERS[program](run):
                 self._touch(goal, action, scope)
@@ -339,7 +352,7 @@ class Walk:
     def _xargs(self, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
         options, operands = split_options(arguments, XARGS_VALUED)
         source = UNKNOWN if fed is None or any(option in {"-a", "--arg-file"} for option, _ in options) else fed
-        words = Value((word for text in source.texts for word in text.split()), source.known)
+        words = Value((word for text in source.texts for word in text.split()), source.known, source.fetched)
         place = next((value.text for option, value in options if option in {"-I", "-J"} and value), None)
         command = [_replaced(each, place, words) for each in operands] if place else [*operands, words]
         return self.run(command, scope, UNKNOWN) if len(command) > 1 or place else UNKNOWN
@@ -536,7 +549,7 @@ class Walk:
         found, known = Value(), marked.known
         for text in marked.texts:
             found = found.either(expanded(text, scope))
-        return Value(map(plain, found.texts), known and found.known)
+        return Value(map(plain, found.texts), known and found.known, marked.fetched)
 
     def _fields(self, word: Node, scope: Scope) -> list[Value]:
         """The arguments that a word becomes. What may become this or that stays one argument that may be any of it."""
@@ -549,8 +562,10 @@ class Walk:
             found = found.either(expanded(text, scope))
         words = [field for text in found.texts for field in fields(text)]
         if not marked.known or not found.known:
-            return [Value(words, known=False)]
-        return [Value(words)] if len(marked.texts) > 1 else [Value((each,)) for each in words]
+            return [Value(words, False, marked.fetched)]
+        if len(marked.texts) > 1 or marked.fetched:
+            return [Value(words, True, marked.fetched)]
+        return [Value((each,)) for each in words]
 
     def _assigned(self, word: Node, scope: Scope) -> Value:
         """The right side of an assignment: neither split nor globbed."""
@@ -602,8 +617,8 @@ class Walk:
         if kind == "CmdSubst":
             return self._statements(part.get("Stmts"), scope.copy(), None).map(lambda text: text.rstrip("\n"))
         if kind == "ProcSubst":
-            self._statements(part.get("Stmts"), scope.copy(), UNKNOWN)
-            return _PROCESS_FILE
+            printed = self._statements(part.get("Stmts"), scope.copy(), UNKNOWN)
+            return Value(_PROCESS_FILE.texts, True, printed.fetched)
         self._look_inside(part, scope)
         return UNKNOWN
 
@@ -659,7 +674,7 @@ def _replaced(argument: Value, place: str, words: Value) -> Value:
     if not any(place in text for text in argument.texts):
         return argument
     texts = (text.replace(place, word) for text in argument.texts for word in words.texts)
-    return Value(texts, argument.known and words.known)
+    return Value(texts, argument.known and words.known, argument.fetched or words.fetched)
 
 
 def _shell_options(arguments: list[Value]) -> tuple[bool, list[Value]]:
