@@ -104,7 +104,7 @@ def _read(run: Run) -> Value:
     options, names = split_options(run.arguments, frozenset({"-a", "-d", "-i", "-n", "-N", "-p", "-t", "-u"}))
     other_source = any(option in {"-u", "-d"} for option, _ in options)
     source = UNKNOWN if run.stdin is None or other_source else run.stdin
-    lines = Value((line for text in source.texts for line in text.split("\n")), source.known)
+    lines = Value((line for text in source.texts for line in text.split("\n")), source.known, source.fetched)
     wanted = [name.text for name in names if name.text] or ["REPLY"]
     for number, name in enumerate(wanted):
         last = number == len(wanted) - 1

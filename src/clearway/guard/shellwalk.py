@@ -247,11 +247,11 @@ class Walk:
     def run(self, words: list[Value], scope: Scope, fed: Value | None) -> Value:
         name, *arguments = words
         self.unknown = self.unknown or not name.known
-        if not name.texts and arguments:  # `$SUDO tee f`: it may also be nothing, or a wrapper
-            return self.run(arguments, scope.copy(), fed)
         watch = self.watch
         if watch is not None:
             watch.before(name, arguments, fed, scope, self)
+        if not name.texts and arguments:  # `$SUDO tee f`: it may also be nothing, or a wrapper
+            return self.run(arguments, scope.copy(), fed)
         printed = UNKNOWN
         for text in name.texts:
             printed = self._run_named(text, arguments, scope, fed)

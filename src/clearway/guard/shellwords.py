@@ -30,13 +30,15 @@ _ANSI = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "
 
 
 class Value:
-    """The texts a word may become. `known` says that it can become nothing else."""
+    """The texts a word may become. `known` says that it can become nothing else; `fetched`, that some of it comes from
+    the network, as far as somebody watches for that."""
 
-    __slots__ = ("known", "texts")
+    __slots__ = ("fetched", "known", "texts")
 
-    def __init__(self, texts: Iterable[str] = (), known: bool = True) -> None:
+    def __init__(self, texts: Iterable[str] = (), known: bool = True, fetched: bool = False) -> None:
         self.texts = tuple(dict.fromkeys(texts))
         self.known = known
+        self.fetched = fetched
         if len(self.texts) > ALTERNATIVES_MAX:
             self.texts, self.known = self.texts[:ALTERNATIVES_MAX], False
 
@@ -51,18 +53,19 @@ class Value:
         return self.texts[0] if self.known and len(self.texts) == 1 else None
 
     def either(self, other: Value) -> Value:
-        return Value(self.texts + other.texts, self.known and other.known)
+        return Value(self.texts + other.texts, self.known and other.known, self.fetched or other.fetched)
 
     def then(self, other: Value) -> Value:
         """The one directly followed by the other."""
         left, right = len(self.texts), len(other.texts)
+        fetched = self.fetched or other.fetched
         size = right * sum(map(len, self.texts)) + left * sum(map(len, other.texts))
         if left * right > ALTERNATIVES_MAX or size > VALUE_CHARS_MAX:
-            return UNKNOWN
-        return Value((text + more for text in self.texts for more in other.texts), self.known and other.known)
+            return Value((), False, fetched)
+        return Value((text + more for text in self.texts for more in other.texts), self.known and other.known, fetched)
 
     def map(self, change: Callable[[str], str]) -> Value:
-        return Value((change(text) for text in self.texts), self.known)
+        return Value((change(text) for text in self.texts), self.known, self.fetched)
 
 
 UNKNOWN = Value((), known=False)
@@ -189,7 +192,7 @@ def defaulted(value: Value, sign: str, other: Value) -> Value:
     if sign not in {":-", "-", ":=", "="}:
         return UNKNOWN
     if not value.known:
-        return Value((*value.texts, *other.texts), known=False)
+        return Value((*value.texts, *other.texts), False, value.fetched or other.fetched)
     if sign[0] != ":" or "" not in value.texts:
         return value
     return Value((*filter(None, value.texts), *other.texts), other.known)
