@@ -17,15 +17,16 @@ from clearway import platforms
 from clearway.catalog import OPERATIONS
 from clearway.clock import Clock
 from clearway.config import Caller, Settings
-from clearway.guard import shellparse
+from clearway.guard import shellparse, strangers
+from clearway.guard.toolcall import ToolCall
 from clearway.rooms import Rooms
 from clearway.setup import doctor, registrations
-from clearway.setup.connect import connect
+from clearway.setup.connect import CLIENTS, connect
 
 ORDER = [
     "program", "shell_parser", "environment", "home", "modes", "file_system", "disk", "space", "room", "write",
     "integrity", "schema", "log", "backups", "aside", "guard",
-    "claude_hooks", "claude_mcp", "codex_hooks", "codex_mcp", "guard_open",
+    *(f"{client}_{what}" for client in CLIENTS for what in ("hooks", "mcp")), "guard_open", "unknown_tools",
 ]  # fmt: skip
 
 
@@ -377,3 +378,11 @@ def test_a_parser_that_does_not_run_is_a_problem(healthy: Machine, monkeypatch: 
     found = healthy.examine()["shell_parser"]
     assert found["level"] == "problem"
     assert "shfmt" in found["message"]
+
+
+def test_tools_that_seem_to_write_are_listed(machine: Machine) -> None:
+    """C17."""
+    strangers.note(str(machine.state), ToolCall(client="codex", tool="mcp__x__write_everything"))
+    found = machine.examine()["unknown_tools"]
+    assert found["level"] == "notice"
+    assert "codex mcp__x__write_everything" in found["message"]

@@ -59,6 +59,7 @@ class ToolCall:
         "command",
         "cwd",
         "folder",
+        "is_strange",
         "kind",
         "moment",
         "pid",
@@ -109,6 +110,7 @@ class ToolCall:
         self.targets = targets if targets is not None else []  # of file tools and patches; a shell's are read later
         self.command = command
         self.folder = folder  # where the command runs, as the client wrote it; empty for its own folder
+        self.is_strange = False  # its name says that it writes, and nobody knows what
         self.call = call
         self.source = source  # how a session started, why it ended, what asked for a compaction
         self.pid = pid

@@ -23,7 +23,7 @@ from clearway.config import Caller, Settings
 from clearway.db import migrate, statements
 from clearway.db.tx import Tx
 from clearway.errors import Refusal
-from clearway.guard import shellparse
+from clearway.guard import shellparse, strangers
 from clearway.repository import Repository
 from clearway.room import Room
 from clearway.rooms import Rooms
@@ -69,7 +69,7 @@ def examine(settings: Settings, folder: str, *, full: bool = False) -> list[Chec
         rooms.close()
     for client in CLIENTS:
         found += registrations.examine(client, settings, root, project)
-    found.append(_guard_open(settings, rooms.clock.wall()))
+    found += [_guard_open(settings, rooms.clock.wall()), _unknown_tools(settings)]
     return found
 
 
@@ -378,6 +378,15 @@ def _switches(tx: Tx) -> tuple[dict[str, Any] | None, str]:
 
 
 # --- what happened ------------------------------------------------------------------------------------------------
+
+
+def _unknown_tools(settings: Settings) -> Check:
+    """Tools that seem to write, of which the guard cannot tell what (C17)."""
+    found = strangers.noted(settings.home)
+    if not found:
+        return _check("unknown_tools", OK, "no tool was met that seems to write and does not say what")
+    message = f"{len(found)} tools seem to write and do not say which file: {folded(', '.join(found), 200)}"
+    return _check("unknown_tools", NOTICE, message, "nothing; what they write is noticed after the call")
 
 
 def _guard_open(settings: Settings, now: int) -> Check:

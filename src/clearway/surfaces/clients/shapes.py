@@ -49,11 +49,12 @@ MOMENTS: dict[str, Moment] = {
     "subagentstop": "child_stop",
     "idle": "idle",
 }
+_MCP = "mcp__"  # before the server's name and the tool's, in most clients
 _OF_A_TOOL = frozenset({"before", "after", "failed"})
 _TOOL_NAMES = frozenset({"tool", "tool_name", "toolName"})
 _OUTPUTS = frozenset({"tool_response", "tool_result", "toolResult", "output"})
 
-_PATHS = (
+PATHS = (
     "file_path", "filePath", "path", "notebook_path", "notebookPath", "target_file", "targetFile", "file", "filename",
     "file_name", "fileName", "relative_path", "relativePath", "absolute_path", "absolutePath", "uri", "dirPath",
 )  # fmt: skip
@@ -67,7 +68,7 @@ _FOLDERS = (
     "workdir", "work_dir", "working_dir", "workingDir", "working_directory", "workingDirectory", "cwd", "directory",
     "dir_path", "dirPath",
 )  # fmt: skip
-_CONTENTS = frozenset(
+CONTENTS = frozenset(
     {"content", "contents", "new_string", "newString", "old_string", "oldString", "new_source", "edits", "file_text",
      "fileText", "new_str", "newText", "new_text", "replacement", "code_edit", "replacements"}
 )  # fmt: skip
@@ -77,7 +78,7 @@ _READS = frozenset("cat fetch find get glob grep list ls open read search show v
 _EDITS = frozenset(
     "append create delete edit insert modify move multiedit remove rename replace save update write".split(),
 )
-_PATCHING = frozenset({"patch", "applypatch"})
+PATCHING = frozenset({"patch", "applypatch"})
 _MOVING = frozenset({"copy", "move", "rename"})
 _RUNS = frozenset("bash cmd command commands exec powershell pwsh run shell terminal".split())
 _STARTS_AGENTS = frozenset("agent agents delegate subagent task".split())
@@ -160,18 +161,36 @@ def read_tool(
     """What the call does: its tool, kind, targets and command."""
     if call.moment not in _OF_A_TOOL:
         return
-    given = _input(payload, inputs)
+    given = given_in(payload, inputs)
     call.tool = payload.text(*names) or ""
+    server, _, tool = call.tool[len(_MCP) :].partition("__")
+    if call.tool.startswith(_MCP) and call.tool not in known:
+        read_server_tool(call, server, tool, given)
+        return
     call.kind = known.get(call.tool) or _kind(call.tool, given)
     if call.kind == "other" and not call.tool:
         payload.needed(*names)
+    call.is_strange = call.kind == "other" and call.tool not in known and bool(words_of(call.tool) & _EDITS)
+    read_what_it_does(call, payload, given)
+
+
+def read_what_it_does(call: ToolCall, payload: Payload, given: Any) -> None:
+    """The command or the targets of a call whose kind is known."""
     if call.kind == "shell":
         _read_command(call, payload, given)
     elif call.kind == "edit":
         _read_targets(call, payload, given)
 
 
-def _input(payload: Payload, names: tuple[str, ...]) -> Any:
+def read_server_tool(call: ToolCall, server: str, tool: str, given: Any) -> None:
+    """What a call of an MCP server's tool does. server: its name, empty where the client does not tell it."""
+    from clearway.surfaces.clients import mcptools
+
+    mcptools.read(call, server, tool, given)
+
+
+def given_in(payload: Payload, names: tuple[str, ...]) -> Any:
+    """The arguments of a call, under the first of these names that is given."""
     given = next((payload.raw[name] for name in names if payload.raw.get(name) is not None), None)
     if isinstance(given, str) and given.lstrip()[:1] == "{":  # some clients send the arguments as text
         try:
@@ -185,15 +204,13 @@ def _input(payload: Payload, names: tuple[str, ...]) -> Any:
 
 
 def _kind(tool: str, given: Any) -> Kind:
-    if tool.startswith("mcp__"):
-        return "mcp"
-    words = _words(tool)
-    if words & _PATCHING:
+    words = words_of(tool)
+    if words & PATCHING:
         return "edit"
     if words & _RUNS and _has_any(given, _COMMANDS):
         return "shell"
     if words & _EDITS:
-        return "edit" if _has_any(given, _path_names(words)) else "other"
+        return "edit" if _has_any(given, path_names(words)) else "other"
     if words & _READS:
         return "read"
     if words & _STARTS_AGENTS:
@@ -205,7 +222,7 @@ def _kind_by_shape(given: Any) -> Kind:
     """What a tool with a name nobody knows does: arguments that carry a path and a new content write it."""
     if not is_object(given):
         return "other"
-    if _has_any(given, _CONTENTS) and _has_any(given, (*_PATHS, *_LISTS)):
+    if _has_any(given, CONTENTS) and _has_any(given, (*PATHS, *_LISTS)):
         return "edit"
     return "shell" if isinstance(given.get("command"), str) else "other"
 
@@ -214,14 +231,22 @@ def _has_any(given: Any, names: Collection[str]) -> bool:
     return not given.keys().isdisjoint(names) if is_object(given) else bool(given)
 
 
-def _path_names(words: set[str]) -> tuple[str, ...]:
-    return (*_PATHS, *_LISTS, *_FROM, *_TO) if words & _MOVING else (*_PATHS, *_LISTS)
+def path_names(words: set[str]) -> tuple[str, ...]:
+    return (*PATHS, *_LISTS, *_FROM, *_TO) if words & _MOVING else (*PATHS, *_LISTS)
 
 
-def _words(name: str) -> set[str]:
+def words_of(name: str) -> set[str]:
     """The words of a name in any case: `createFile`, `create_file`, `create-file`."""
+    return {*_in_words(name), name.lower()}
+
+
+def first_word(name: str) -> str:
+    return next(iter(_in_words(name)), "")
+
+
+def _in_words(name: str) -> list[str]:
     spaced = "".join(f" {letter}" if letter.isupper() else letter if letter.isalnum() else " " for letter in name[:200])
-    return {word.lower() for word in spaced.split()} | {name.lower()}
+    return [word.lower() for word in spaced.split()]
 
 
 # Commands.
@@ -277,25 +302,25 @@ def _in_quotes(word: str) -> str:
 
 
 def _read_targets(call: ToolCall, payload: Payload, given: Any) -> None:
-    words = _words(call.tool)
+    words = words_of(call.tool)
     found: list[Target] = []
-    if words & _PATCHING or isinstance(given, str):
-        found = _patched(given)
+    if words & PATCHING or isinstance(given, str):
+        found = patched(given)
     if not found:
-        found = list(_paths_in(given, _path_names(words), _action(words)))
+        found = list(paths_in(given, path_names(words), action_of(words)))
     if not found:
         payload.complain(_without_path(call.tool or "the tool", given))
     call.targets = list(dict.fromkeys(found))
 
 
-def _action(words: set[str]) -> Action:
+def action_of(words: set[str]) -> Action:
     for word, action in _ACTIONS:
         if word in words:
             return action
     return "edit"
 
 
-def _patched(given: Any) -> list[Target]:
+def patched(given: Any) -> list[Target]:
     from clearway.guard import patches
 
     if isinstance(given, str):
@@ -304,13 +329,13 @@ def _patched(given: Any) -> list[Target]:
         words = [word for word in given if isinstance(word, str)]
         return patches.targets(patches.in_array(words) or "".join(words[:1]))
     for name in _PATCHES:
-        found = _patched(given.get(name)) if is_object(given) else []
+        found = patched(given.get(name)) if is_object(given) else []
         if found:
             return found
     return []
 
 
-def _paths_in(given: Any, names: tuple[str, ...], action: Action) -> Iterator[Target]:
+def paths_in(given: Any, names: tuple[str, ...], action: Action) -> Iterator[Target]:
     """Every path that the arguments name, on their first level and in the objects of their lists."""
     if is_list(given):
         yield from _paths_listed(given, names, action)
@@ -343,11 +368,16 @@ def _path(value: Any, action: Action) -> Iterator[Target]:
         yield Target(value, action)
 
 
+def is_of_this_disk(path: str) -> bool:
+    """Whether a text can be a path here: `file:` is, another address is not, nor is a text of several lines."""
+    return "\n" not in path and ("://" not in path or path[:5].lower() == "file:")
+
+
 def _without_path(tool: str, given: Any) -> str:
     """Why no file was found in the arguments of a tool that writes one."""
     if not is_object(given):
         return f"the arguments of {tool} are {_a(given)}, not an object"
-    for name in (*_PATHS, *_LISTS):
+    for name in (*PATHS, *_LISTS):
         if given.get(name) is not None:
             return f"{name} of {tool} is {_a(given[name])} that names no file"
     return f"{tool} names no file"

@@ -45,7 +45,7 @@ def _remember(visit: Visit) -> None:
     from clearway.guard import glance
 
     call = visit.call
-    if call.kind == "edit" and call.moment == "after":
+    if call.kind in ("edit", "mcp") and call.targets and call.moment == "after":
         wall = visit.rooms.clock.wall()
         visit.trail.changed(visit.key, wall, [_absolute(target.path, visit.caller.cwd) for target in call.targets])
     elif call.kind == "shell" and not (call.status in (0, None) and glance.is_short(call.command)):

@@ -46,6 +46,10 @@ class Wanted:
 
 def before(visit: Visit) -> Decision:
     call = visit.call
+    if call.is_strange:
+        from clearway.guard import strangers
+
+        strangers.note(visit.rooms.settings.home, call)
     declared = _declared(visit)
     found = None
     if call.kind == "shell":
@@ -151,9 +155,9 @@ def _declared(visit: Visit) -> list[tuple[list[str], list[str]]]:
 
 
 def _targets(call: ToolCall, found: ShellWrites | None) -> list[Target]:
-    if call.kind == "edit":
+    if found is None:
         return call.targets
-    return [] if found is None else [*call.targets, *found.targets, *found.patch_targets]
+    return [*call.targets, *found.targets, *found.patch_targets]
 
 
 def _may_last(call: ToolCall, found: ShellWrites | None) -> bool:
@@ -219,7 +223,7 @@ def _located(visit: Visit, targets: list[Target]) -> list[Place]:
         try:
             place = visit.rooms.locate(target.path, folder)
         except Refusal:
-            if visit.call.kind == "shell":
+            if visit.call.kind in ("shell", "mcp"):  # read by guessing
                 continue
             raise
         if not platforms.is_device(place.absolute):

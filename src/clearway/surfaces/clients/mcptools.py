@@ -1,0 +1,112 @@
+"""Tools of other MCP servers: which of them write files here, told by their names and the shape of their arguments.
+
+Nobody knows all servers, so a tool is judged like a stranger: servers that work elsewhere and tools that read are left
+alone, a tool that writes is asked for the files that its arguments name, and one that cannot be told is allowed and
+looked at after the call. The tables say what is known by name; whatever is missing in them is decided by shape.
+"""
+
+from __future__ import annotations
+
+from clearway.guard.toolcall import Target
+from clearway.surfaces.clients import shapes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from clearway.guard.toolcall import ToolCall
+
+OWN_SERVER = "clearway"
+
+# Servers that work elsewhere: a path in their arguments is no path of this disk. Words of a server's name.
+REMOTE_SERVERS = frozenset(
+    """
+    airtable algolia apify asana atlassian auth0 aws azure bigquery bitbucket box brave browser browserbase browsermcp
+    calendar chrome clickup cloudflare confluence contentful context7 contentsquare databricks datadog deepwiki
+    devtools discord docusign dropbox elastic elasticsearch exa fetch figma firebase firecrawl gcp gdrive gitea github
+    gitlab gmail grafana heroku honeycomb hubspot huggingface intercom jira kagi kibana kubernetes linear mail
+    mailchimp mapbox maps memory miro monday mongo mongodb mysql neo4j neon netlify newrelic notion openai opensearch
+    outlook pagerduty paypal perplexity pinecone plaid playwright posthog postgres postgresql postman pubmed puppeteer
+    qdrant quickbooks railway redis reddit replicate salesforce selenium sentry sequential serper shopify shortcut
+    slack snowflake spotify sqlite square stackoverflow stripe supabase tavily teams telegram terraform thinking time
+    todoist trello twilio twitter vercel weather webflow wikipedia wolfram wordpress xero youtube zapier zendesk zoom
+    """.split()
+)
+# Arguments that name something which stands elsewhere: a repository of a forge, a bucket, a page.
+_REMOTE_ARGUMENTS: tuple[frozenset[str], ...] = (
+    frozenset({"owner", "repo"}),
+    frozenset({"project_id", "branch"}),
+    frozenset({"project_id", "ref"}),
+    frozenset({"bucket"}),
+    frozenset({"page_id"}),
+    frozenset({"channel"}),
+    frozenset({"channel_id"}),
+)
+# What a tool does, by the words of its name.
+WRITES = frozenset(
+    """
+    append apply apply_patch autofix change convert copy create cut delete download edit erase export extract fix
+    format generate insert modify move multiedit overwrite patch prepend put reformat remove rename replace restore
+    rewrite save scaffold set sort store touch trash truncate undo unlink unzip update upsert write
+    """.split()
+)
+READS = frozenset(
+    """
+    analyse analyze browse cat check compare count describe diagnose diff dispatch_read exists explain fetch find get
+    glob grep info inspect lint list load log lookup ls open outline preview query read resolve scan search select
+    show stat status summarize test tree validate view watch
+    """.split()
+)
+_FOLDERS = frozenset({"dir", "directory", "folder", "mkdir"})
+_MAKES = frozenset({"create", "make", "mkdir"})
+# Where what is written goes; the plain names of a path stand in shapes.PATHS.
+_OUTPUTS = (
+    "output_path", "outputPath", "output_file", "outputFile", "dest", "dest_path", "destPath", "target_path",
+    "targetPath", "save_path", "savePath", "destination", "destination_path", "destinationPath", "new_path", "newPath",
+)  # fmt: skip
+_PAIRS = (("source", "destination"), ("source_path", "destination_path"), ("sourcePath", "destinationPath"))
+
+
+def read(call: ToolCall, server: str, tool: str, given: Any) -> None:
+    """What a call of another server's tool does. server: its name, as far as the client tells it."""
+    call.kind = "mcp"
+    if server.lower() == OWN_SERVER or is_remote(server, given):
+        return
+    words = shapes.words_of(tool)
+    if not _writes(tool, words, given):
+        return
+    named = _named(words, given)
+    call.targets = list(dict.fromkeys(target for target in named if shapes.is_of_this_disk(target.path)))
+    call.is_strange = not named and not words & _FOLDERS
+
+
+def is_remote(server: str, given: Any) -> bool:
+    """Whether the server works elsewhere, by its name or by what it is asked for."""
+    if shapes.words_of(server) & REMOTE_SERVERS:
+        return True
+    return shapes.is_object(given) and any(names <= given.keys() for names in _REMOTE_ARGUMENTS)
+
+
+def _writes(tool: str, words: set[str], given: Any) -> bool:
+    """A name that begins with reading reads, unless it is given new content: `get_edit_history`, `search_replace`."""
+    brings_content = shapes.is_object(given) and not given.keys().isdisjoint(shapes.CONTENTS)
+    if shapes.first_word(tool) in READS and not brings_content:
+        return False
+    if words & WRITES:
+        return True
+    return brings_content and not words & READS
+
+
+def _named(words: set[str], given: Any) -> list[Target]:
+    if words & _FOLDERS and words & _MAKES:
+        return []  # a new folder overwrites nothing, and holding it would hold all that comes into it
+    if words & shapes.PATCHING and (patched := shapes.patched(given)):
+        return patched
+    action = shapes.action_of(words)
+    names = shapes.path_names(words)
+    if shapes.is_object(given):
+        names = (*names, *_OUTPUTS, *(name for pair in _PAIRS if set(pair) <= given.keys() for name in pair))
+    found = list(shapes.paths_in(given, tuple(dict.fromkeys(names)), action))
+    if "copy" in words and not words & {"move", "rename"}:
+        found = [target for target in found if target.action != "move"]  # what is copied from is only read
+    return found
