@@ -68,6 +68,9 @@ WHERE l.session = :earlier AND EXISTS (
 -- name: move_paths
 UPDATE path_lease SET session = :later, agent = :agent WHERE session = :earlier
 
+-- name: move_last
+UPDATE path_last SET session = :later, agent = :agent WHERE session = :earlier
+
 -- name: move_attempts
 UPDATE attempt SET session = :later, agent = :agent WHERE session = :earlier AND status = 'active'
 

@@ -307,6 +307,9 @@ def _grant(tx: Tx, place: Place, facts: dict[str, Any], call: str) -> dict[str, 
             now=tx.now,
             **facts,
         )
+    if facts["mode"] == "edit" and place.checkout != paths.RESOURCES:
+        last = {"session": facts["session"], "agent": tx.caller.agent, "fence": fence, "now": tx.now}
+        tx.change(SQL.note_last, checkout=place.checkout, path=place.key, shown=place.shown, **last)
     return {"path": place.shown, "checkout": place.checkout, "fence": fence, "expires_at": facts["expires_at"]}
 
 

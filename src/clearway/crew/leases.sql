@@ -69,6 +69,12 @@ VALUES (:id, :checkout, :path, :shown, :mode, :session, :agent, :named, :thread,
 ON CONFLICT (checkout, path, session, thread, mode, call) DO UPDATE SET fence = excluded.fence,
   lease_ms = excluded.lease_ms, expires_at = excluded.expires_at
 
+-- name: note_last
+INSERT INTO path_last (checkout, path, shown, session, agent, fence, held_at)
+VALUES (:checkout, :path, :shown, :session, :agent, :fence, :now)
+ON CONFLICT (checkout, path) DO UPDATE SET shown = excluded.shown, session = excluded.session, agent = excluded.agent,
+  fence = excluded.fence, held_at = excluded.held_at
+
 -- name: mine
 SELECT id, session, agent, shown, checkout, fence FROM path_lease
 WHERE session = :session AND (:apart = 0 OR apart = 0 OR thread = :thread)

@@ -128,6 +128,20 @@ CREATE INDEX path_lease_session ON path_lease (session);
 CREATE INDEX path_lease_attempt ON path_lease (attempt) WHERE attempt IS NOT NULL;
 CREATE INDEX path_lease_expiry ON path_lease (expires_at);
 
+-- Who was the last to hold each path of a checkout for editing, and under which fence. The row outlives the lease: what
+-- was written and not committed is still that session's, and a commit asks who came last.
+CREATE TABLE path_last (
+  checkout TEXT NOT NULL,
+  path TEXT NOT NULL,
+  shown TEXT NOT NULL,
+  session TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  fence INTEGER NOT NULL,
+  held_at INTEGER NOT NULL,
+  PRIMARY KEY (checkout, path)
+) STRICT;
+CREATE INDEX path_last_session ON path_last (session);
+
 -- Who was told that a path is in flight in another worktree, too: once for each holder.
 CREATE TABLE elsewhere_told (
   session TEXT NOT NULL,
