@@ -74,10 +74,12 @@ class Caller:
 class Settings:
     """What the environment says, read once at the edge."""
 
-    __slots__ = ("agent", "environ", "fail_closed", "home", "off", "room", "session", "test_clock")
+    __slots__ = ("agent", "environ", "fail_closed", "home", "off", "parent", "room", "session", "test_clock")
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], parent: int | None = None) -> None:
+        """parent: who started the process whose environment this is; None if it is our own."""
         self.environ = environ
+        self.parent = parent
         self.home = home(environ)
         self.agent = environ.get("CLEARWAY_AGENT", "") or environ.get("AGENT_NAME", "")
         self.session = environ.get("CLEARWAY_SESSION", "")

@@ -47,6 +47,22 @@ class Target:
         self.project = project
 
 
+class Shelf:
+    """Rooms that a process which stays keeps open from one question to the next. For one thread."""
+
+    __slots__ = ("clock", "liveness", "rooms")
+
+    def __init__(self, clock: Clock, liveness: Liveness) -> None:
+        self.clock = clock
+        self.liveness = liveness
+        self.rooms: dict[tuple[str, bool], Room] = {}
+
+    def close(self) -> None:
+        for room in self.rooms.values():
+            room.close()
+        self.rooms.clear()
+
+
 class Rooms:
     """The rooms that this process has opened. For one thread at a time."""
 
@@ -58,12 +74,15 @@ class Rooms:
         upgrade: bool = True,
         lock_wait_ms: int = COMMAND_LOCK_WAIT_MS,
         say: Callable[[str], None] | None = None,
+        shelf: Shelf | None = None,
     ) -> None:
         """upgrade: rooms may be brought forward, mended and backed up (not by a hook). say: hears one sentence about
-        whatever a person should know of a room that was made, restored or mended here."""
+        whatever a person should know of a room that was made, restored or mended here. shelf: where rooms are taken
+        from, and put back when these are closed."""
         self.settings = settings
-        self.clock = settings.clock()
-        self.liveness = liveness or Liveness()
+        self.clock = settings.clock() if shelf is None else shelf.clock
+        self.liveness = liveness or (Liveness() if shelf is None else shelf.liveness)
+        self._shelf = shelf
         self._upgrade = upgrade
         self._lock_wait_ms = lock_wait_ms
         self._say = say or _keep_silent
@@ -110,9 +129,12 @@ class Rooms:
     def _of_project(self, project: str) -> Room:
         room = self._open.get(project)
         if room is None:
-            room = self._open[project] = self._kept(project)
+            room = self._open[project] = self._off_the_shelf(project) or self._kept(project)
             room.outside = self._outside
         return room
+
+    def _off_the_shelf(self, project: str) -> Room | None:
+        return None if self._shelf is None else self._shelf.rooms.pop((project, self._upgrade), None)
 
     def project_of(self, place: Repository) -> str:
         """The project id of a repository: what its pointer says, else what this machine remembers."""
@@ -258,8 +280,11 @@ class Rooms:
                 room.run(lambda tx, fences=fences: _give_back(tx, fences), caller=caller)
 
     def close(self) -> None:
-        for room in self._open.values():
-            room.close()
+        for project, room in self._open.items():
+            if self._shelf is None or project == _CHOSEN or (project, self._upgrade) in self._shelf.rooms:
+                room.close()
+            else:
+                self._shelf.rooms[project, self._upgrade] = room
         self._open.clear()
 
     def locate(self, raw: str, cwd: str) -> Place:

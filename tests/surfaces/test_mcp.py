@@ -739,8 +739,10 @@ def known(
     alone: Machine, monkeypatch: pytest.MonkeyPatch, liveness: Any, *, pid: int | None = 500, **environ: str
 ) -> Connection:
     """A connection whose client is process 500, on a machine where nothing else runs."""
-    monkeypatch.setattr(callers, "client_above", lambda _: ("", pid))
-    monkeypatch.setattr(callers.alive, "ancestors", lambda: [(700, "python3", "python3 app.py"), (600, "bash", "bash")])
+    monkeypatch.setattr(callers, "client_above", lambda _, parent=None: ("", pid))
+    monkeypatch.setattr(
+        callers.alive, "ancestors", lambda pid=None: [(700, "python3", "python3 app.py"), (600, "bash", "bash")]
+    )
     return Connection(Rooms(Settings({**alone.environ, **environ}), liveness=liveness), str(alone.repo))
 
 
@@ -824,7 +826,7 @@ def test_the_process_of_a_connection_is_its_client_or_a_parent_that_may_be_it(
     assert pid(known(alone, monkeypatch, liveness)) == 500
     assert pid(known(alone, monkeypatch, liveness, pid=None)) == 700
     connection = known(alone, monkeypatch, liveness, pid=None)
-    monkeypatch.setattr(callers.alive, "ancestors", lambda: [(600, "bash", "bash -c clearway mcp")])
+    monkeypatch.setattr(callers.alive, "ancestors", lambda pid=None: [(600, "bash", "bash -c clearway mcp")])
     assert pid(connection) is None
 
 

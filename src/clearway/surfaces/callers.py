@@ -55,7 +55,9 @@ def of_hook(call: ToolCall, settings: Settings, liveness: Liveness) -> Caller:
     session = (call.session or settings.session)[:SESSION_CHARS_MAX] if call.session or settings.session else None
     process = None
     if session:
-        process = liveness.identify(call.pid or config.pid_from(settings.environ) or _client_pid(call.client))
+        process = liveness.identify(
+            call.pid or config.pid_from(settings.environ) or _client_pid(call.client, settings.parent)
+        )
     return Caller(
         agent if agent not in config.RESERVED_NAMES else f"{agent}-agent",
         session,
@@ -86,14 +88,14 @@ def of_command(settings: Settings, named: str, cwd: str, liveness: Liveness) -> 
     return Caller(HUMAN, client="cli", cwd=cwd, host=liveness.host, human=True)
 
 
-def in_room(caller: Caller, room: Room, environ: Mapping[str, str]) -> Caller:
+def in_room(caller: Caller, room: Room, environ: Mapping[str, str], parent: int | None = None) -> Caller:
     """The same caller with the session that its client's process runs now, where the room knows better than the
-    environment, which is fixed when a server starts."""
+    environment, which is fixed when a server starts. parent: whose ancestors are looked at, else our own."""
     from clearway.crew import agents
 
     if environ.get("CLEARWAY_SESSION") or caller.human:
         return caller
-    process = caller.process or _process_of_client(room.liveness, environ)
+    process = caller.process or room.liveness.identify(client_above(environ, parent)[1])
     if process is None:
         return caller
     current = room.run(
@@ -114,30 +116,29 @@ def in_room(caller: Caller, room: Room, environ: Mapping[str, str]) -> Caller:
     )
 
 
-def client_above(environ: Mapping[str, str]) -> tuple[str, int | None]:
-    """The agent's name and process of the client that runs us: from its environment, else from our ancestors."""
+def client_above(environ: Mapping[str, str], parent: int | None = None) -> tuple[str, int | None]:
+    """The agent's name and process of the client that runs us: from its environment, else from our ancestors.
+
+    parent: where to begin, if it is not us who were started by the client.
+    """
     pid = config.pid_from(environ)
     for variable, name in _VARIABLE_NAMES:
         if environ.get(variable):
-            return name, pid or _client_pid("")
-    for above, program, line in alive.ancestors():
+            return name, pid or _client_pid("", parent)
+    for above, program, line in alive.ancestors(parent):
         known = _program(program, line)
         if known:
             return NAMES.get(known, known), pid or above
     return "", pid
 
 
-def _process_of_client(liveness: Liveness, environ: Mapping[str, str]) -> Process | None:
-    return liveness.identify(client_above(environ)[1])
-
-
 def _of(session: str | None, pid: int | None, liveness: Liveness) -> Process | None:
     return liveness.identify(pid) if session else None
 
 
-def _client_pid(client: str) -> int | None:
+def _client_pid(client: str, parent: int | None) -> int | None:
     """The nearest ancestor that is a client's program."""
-    for above, program, line in alive.ancestors():
+    for above, program, line in alive.ancestors(parent):
         known = _program(program, line)
         if known and (not client or client == "generic" or known.startswith(client)):
             return above

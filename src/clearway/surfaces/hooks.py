@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from clearway.guard.toolcall import ToolCall
+    from clearway.rooms import Shelf
 
 CLIENTS = ("claude", "codex", "generic")
 _STORED = ("session", "thread", "call", "agent", "source", "prompt", "task", "tool")
@@ -43,6 +44,37 @@ class Answer:
         self.err = err
         self.code = code
         self.afterwards = afterwards
+
+
+class Standing:
+    """From where a client is answered: what a hook knows by being one of its children. Another process that answers in
+    its place is told."""
+
+    __slots__ = ("_folder", "parent", "shelf")
+
+    def __init__(self, folder: str | None = None, parent: int | None = None, shelf: Shelf | None = None) -> None:
+        self._folder = folder
+        self.parent = parent
+        self.shelf = shelf
+
+    @property
+    def folder(self) -> str:
+        """Where the hook was started: clients that do not say where they work run their hooks there."""
+        if self._folder is not None:
+            return self._folder
+        try:
+            return os.getcwd()
+        except OSError:
+            return ""
+
+    def goes_on(self, refusal: Refusal) -> bool:
+        """Whether it is for the fail mode to say what becomes of a call that could not be checked. Another process
+        leaves that to the hook itself, which may be able to check it; a busy room is busy for both."""
+        return (
+            self.shelf is None
+            or not (refusal.code == "INTERNAL" or refusal.is_of_storage)
+            or (refusal.code == "STORAGE_BUSY")
+        )
 
 
 def main(client: str, raw: bytes) -> NoReturn:
@@ -69,32 +101,37 @@ def answer(client: str, raw: bytes, environ: Mapping[str, str]) -> tuple[str, st
     return said.out, said.err, said.code
 
 
-def answered(client: str, raw: bytes, environ: Mapping[str, str]) -> Answer:
-    """The answer to one payload."""
+def answered(client: str, raw: bytes, environ: Mapping[str, str], standing: Standing | None = None) -> Answer:
+    """The answer to one payload. standing: whose place is taken; what that one had better try itself is raised."""
+    at = standing or Standing()
     if config.flag(environ, "CLEARWAY_OFF"):
         return Answer("", "", 0)
     try:
         adapter = _adapter(client)
     except Refusal as refusal:  # in whose dialect would it be denied?
         return Answer("", f"clearway: guard open ({sentence(refusal)})\n", 0)
-    call = _read(adapter, raw, environ)
+    call = _read(adapter, raw, environ, at)
     visit: Visit | None = None
     try:
-        visit = _visit(call, Settings(environ))
+        visit = _visit(call, Settings(environ, at.parent), at)
         decision = decide(visit)
         if decision.unchecked is not None:
             decision.warning += _failed(call, decision.unchecked, visit, environ).warning
     except Refusal as refusal:
+        if not at.goes_on(refusal):
+            raise
         decision = _failed(call, refusal, visit, environ)
     except Exception as error:
         bug = Refusal("INTERNAL", f"{type(error).__name__}: {error}")
+        if not at.goes_on(bug):
+            raise
         decision = _failed(call, bug, visit, environ)
     out, err, code = adapter.answer(call, decision)
     return Answer(out, decision.warning + err, code, None if visit is None else lambda: _was_read(visit))
 
 
-def _visit(call: ToolCall, settings: Settings) -> Visit:
-    rooms = Rooms(settings, upgrade=False, lock_wait_ms=HOOK_LOCK_WAIT_MS)
+def _visit(call: ToolCall, settings: Settings, at: Standing) -> Visit:
+    rooms = Rooms(settings, upgrade=False, lock_wait_ms=HOOK_LOCK_WAIT_MS, shelf=at.shelf)
     rooms.check_home(call.cwd or "")
     if call.problem:
         raise Refusal("INVALID_ARGUMENT", call.problem)
@@ -144,24 +181,16 @@ def _was_read(visit: Visit) -> None:
         return
 
 
-def _read(adapter: Any, raw: bytes, environ: Mapping[str, str]) -> ToolCall:
+def _read(adapter: Any, raw: bytes, environ: Mapping[str, str], at: Standing) -> ToolCall:
     payload, problem = _payload(raw)
     call = adapter.read(payload, environ)
-    call.cwd = call.cwd or _own_folder()
+    call.cwd = call.cwd or at.folder
     call.problem = problem or call.problem
     for name in _STORED:  # half a character is legal JSON, and no text that anybody could keep
         text = getattr(call, name)
         if text and not text.isascii():
             setattr(call, name, text.encode("utf-8", "backslashreplace").decode())
     return call
-
-
-def _own_folder() -> str:
-    """Where this process was started: clients that do not say where they work run their hooks there."""
-    try:
-        return os.getcwd()
-    except OSError:
-        return ""
 
 
 def _answer_in_time(client: str, raw: bytes) -> Callable[[], None]:
@@ -173,7 +202,7 @@ def _answer_in_time(client: str, raw: bytes) -> Callable[[], None]:
 
     def late(_number: int, _frame: object) -> None:
         adapter = _adapter(client)
-        call = _read(adapter, raw, os.environ)
+        call = _read(adapter, raw, os.environ, Standing())
         decision = _failed(call, Refusal("STORAGE_BUSY", "The guard was not answered in time."), None, os.environ)
         out, err, code = adapter.answer(call, decision)
         _write(1, out)

@@ -41,7 +41,7 @@ class Connection:
 
     def __init__(self, rooms: Rooms, cwd: str) -> None:
         """cwd: the folder in which the client started the server."""
-        self._rooms = rooms
+        self.rooms = rooms  # those of the thread that asks now
         self._cwd = cwd
         self._settings = rooms.settings
         self._calls = OpenCalls(self._settings.home, rooms.clock)
@@ -52,7 +52,7 @@ class Connection:
             for name, value in self._settings.environ.items()
             if name in ("CLEARWAY_SESSION", "CLEARWAY_PID") and value
         }
-        self._program, pid = callers.client_above(self._environ)
+        self._program, pid = callers.client_above(self._environ, self._settings.parent)
         self._client = rooms.liveness.identify(pid)
 
     def caller(self, client: str, meta: Mapping[str, Any]) -> Caller:
@@ -79,7 +79,7 @@ class Connection:
             agent = config.check_name(self._settings.agent)
         elif agent in RESERVED_NAMES:
             agent = f"{agent}-agent"
-        host = self._rooms.liveness.host
+        host = self.rooms.liveness.host
         return Caller(agent, session, thread=thread, client=name, cwd=cwd, host=host, process=process)
 
     def _variable(self, name: str) -> str:
@@ -89,16 +89,16 @@ class Connection:
     def _as_the_room_knows(self, caller: Caller) -> Caller:
         """With the session that the client's hooks have told the room in which it works, if there is one already."""
         place = repository.holding(os.path.realpath(caller.cwd))
-        if place is None or self._rooms.known(place) is None:
+        if place is None or self.rooms.known(place) is None:
             return caller
-        return callers.in_room(caller, self._rooms.of_repository(place), self._environ)
+        return callers.in_room(caller, self.rooms.of_repository(place), self._environ, self._settings.parent)
 
     def _parent(self) -> Process | None:
         """Who started this server, if that can be the client itself."""
-        above = alive.ancestors()[:1]
+        above = alive.ancestors(self._settings.parent)[:1]
         if not above or above[0][1].partition(" ")[0] in _IN_BETWEEN:
             return None
-        return self._rooms.liveness.identify(above[0][0])
+        return self.rooms.liveness.identify(above[0][0])
 
     def _folder(self, meta: Mapping[str, Any]) -> str:
         """Where Codex works in this turn, if the server was started elsewhere."""
