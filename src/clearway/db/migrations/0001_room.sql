@@ -129,7 +129,8 @@ CREATE INDEX path_lease_attempt ON path_lease (attempt) WHERE attempt IS NOT NUL
 CREATE INDEX path_lease_expiry ON path_lease (expires_at);
 
 -- Who was the last to hold each path of a checkout for editing, and under which fence. The row outlives the lease: what
--- was written and not committed is still that session's, and a commit asks who came last.
+-- was written and not committed is still that session's, and a commit asks who came last. `former`: the session before
+-- it; `settled_wall`: when its work was committed.
 CREATE TABLE path_last (
   checkout TEXT NOT NULL,
   path TEXT NOT NULL,
@@ -138,9 +139,20 @@ CREATE TABLE path_last (
   agent TEXT NOT NULL,
   fence INTEGER NOT NULL,
   held_at INTEGER NOT NULL,
+  former TEXT,
+  settled_wall INTEGER,
   PRIMARY KEY (checkout, path)
 ) STRICT;
 CREATE INDEX path_last_session ON path_last (session);
+
+-- Commits whose paths were looked at when they were made: a push does not ask about them again.
+CREATE TABLE commit_seen (
+  id TEXT PRIMARY KEY,
+  checkout TEXT NOT NULL,
+  session TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX commit_seen_age ON commit_seen (at);
 
 -- Who was told that a path is in flight in another worktree, too: once for each holder.
 CREATE TABLE elsewhere_told (
