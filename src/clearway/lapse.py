@@ -235,6 +235,7 @@ def hand_over(tx: Tx, earlier: Row) -> None:
     release(tx, tx.all(SQL.held_by_both, **both), "moved")
     tx.change(SQL.move_paths, agent=tx.caller.agent, **both)
     tx.change(SQL.move_last, agent=tx.caller.agent, **both)
+    tx.change(SQL.move_snapshots, agent=tx.caller.agent, **both)
     tx.change(SQL.move_attempts, agent=tx.caller.agent, **both)
     for operation in KEYED_BY_SESSION:
         tx.change(SQL.move_answers, operation=operation, **both)

@@ -71,6 +71,9 @@ UPDATE path_lease SET session = :later, agent = :agent WHERE session = :earlier
 -- name: move_last
 UPDATE path_last SET session = :later, agent = :agent WHERE session = :earlier
 
+-- name: move_snapshots
+UPDATE snapshot SET session = :later, agent = :agent WHERE session = :earlier AND live = 1
+
 -- name: move_attempts
 UPDATE attempt SET session = :later, agent = :agent WHERE session = :earlier AND status = 'active'
 

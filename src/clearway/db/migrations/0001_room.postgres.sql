@@ -32,6 +32,20 @@ BEGIN
 END $$;
 CREATE TRIGGER path_lease_overlap BEFORE INSERT ON path_lease FOR EACH ROW EXECUTE FUNCTION path_lease_overlap();
 
+-- When a path is held no longer, nobody watches over it. Its snapshot stays for a while, to be brought back.
+CREATE FUNCTION path_lease_unwatched() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE snapshot SET live = 0
+  WHERE checkout = OLD.checkout AND path = OLD.path AND session = OLD.session AND live = 1;
+  UPDATE snapshot SET live = 0
+  WHERE checkout = OLD.checkout AND session = OLD.session AND live = 1
+    AND path >= CASE OLD.path WHEN '.' THEN '' ELSE OLD.path || '/' END
+    AND path < CASE OLD.path WHEN '.' THEN chr(1114111) ELSE OLD.path || '0' END;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER path_lease_unwatched AFTER DELETE ON path_lease
+FOR EACH ROW WHEN (OLD.mode = 'edit' AND OLD.checkout <> '@') EXECUTE FUNCTION path_lease_unwatched();
+
 -- Many machines share this room; its time is the server's.
 CREATE VIEW server_clock AS SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now;
 

@@ -162,6 +162,47 @@ CREATE TABLE elsewhere_told (
   PRIMARY KEY (session, path, holder)
 ) STRICT;
 
+-- A held file as its holder left it (guard/snapshots.py). `kept`: its content is in the home (`content`), it was too
+-- large or could not be written down (`print`), or there was no such file (`absent`). size, modified (ns) and inode are
+-- what the disk said then. `live`: its holder still holds it; `noticed`: the `modified` that was reported already, by
+-- the event `told`.
+CREATE TABLE snapshot (
+  checkout TEXT NOT NULL,
+  path TEXT NOT NULL,
+  shown TEXT NOT NULL,
+  session TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  named INTEGER NOT NULL CHECK (named IN (0, 1)),
+  live INTEGER NOT NULL CHECK (live IN (0, 1)),
+  kept TEXT NOT NULL CHECK (kept IN ('content', 'print', 'absent')),
+  digest TEXT NOT NULL,
+  mode INTEGER NOT NULL,
+  size INTEGER NOT NULL,
+  modified INTEGER NOT NULL,
+  inode INTEGER NOT NULL,
+  noticed INTEGER,
+  told INTEGER,
+  taken_at INTEGER NOT NULL,
+  taken_wall INTEGER NOT NULL,
+  PRIMARY KEY (checkout, path),
+  CHECK ((noticed IS NULL) = (told IS NULL))
+) STRICT;
+CREATE INDEX snapshot_watched ON snapshot (checkout, path) WHERE live = 1;
+CREATE INDEX snapshot_session ON snapshot (session) WHERE live = 1;
+CREATE INDEX snapshot_age ON snapshot (taken_at);
+CREATE INDEX snapshot_digest ON snapshot (digest);
+
+-- Who changed a held file by a call: they may bring it back, too. `digest` is what they made of it.
+CREATE TABLE leak (
+  checkout TEXT NOT NULL,
+  path TEXT NOT NULL,
+  session TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (checkout, path, session)
+) STRICT;
+
 -- What is to be done. `in_progress` is never stored (lifecycle.py). priority is its place in lifecycle.PRIORITIES.
 CREATE TABLE issue (
   id TEXT PRIMARY KEY,

@@ -45,6 +45,18 @@ BEGIN
   SELECT RAISE(ABORT, 'path_held');
 END;
 
+-- When a path is held no longer, nobody watches over it. Its snapshot stays for a while, to be brought back.
+CREATE TRIGGER path_lease_unwatched AFTER DELETE ON path_lease
+WHEN OLD.mode = 'edit' AND OLD.checkout <> '@'
+BEGIN
+  UPDATE snapshot SET live = 0
+  WHERE checkout = OLD.checkout AND path = OLD.path AND session = OLD.session AND live = 1;
+  UPDATE snapshot SET live = 0
+  WHERE checkout = OLD.checkout AND session = OLD.session AND live = 1
+    AND path >= CASE OLD.path WHEN '.' THEN '' ELSE OLD.path || '/' END
+    AND path < CASE OLD.path WHEN '.' THEN char(1114111) ELSE OLD.path || '0' END;
+END;
+
 -- A file has no clock of its own: room time runs with the machine's (clock.py).
 CREATE VIEW server_clock AS SELECT NULL AS now;
 
