@@ -74,7 +74,8 @@ INSERT INTO path_last (checkout, path, shown, session, agent, fence, held_at)
 VALUES (:checkout, :path, :shown, :session, :agent, :fence, :now)
 ON CONFLICT (checkout, path) DO UPDATE SET shown = excluded.shown, session = excluded.session, agent = excluded.agent,
   fence = excluded.fence, held_at = excluded.held_at, settled_wall = NULL,
-  former = CASE WHEN path_last.session = excluded.session THEN path_last.former ELSE path_last.session END
+  former = CASE WHEN path_last.session = excluded.session THEN path_last.former
+    WHEN path_last.settled_wall IS NULL THEN path_last.session END
 
 -- name: mine
 SELECT id, session, agent, shown, checkout, fence FROM path_lease
