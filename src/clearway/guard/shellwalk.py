@@ -562,7 +562,8 @@ class Walk:
             found = found.either(expanded(text, scope))
         words = [field for text in found.texts for field in fields(text)]
         if not marked.known or not found.known:
-            return [Value(words, False, marked.fetched)]
+            patterns = map(plain, marked.texts) if self.watch is not None else ()
+            return [Value(words, False, marked.fetched, patterns)]
         if len(marked.texts) > 1 or marked.fetched:
             return [Value(words, True, marked.fetched)]
         return [Value((each,)) for each in words]

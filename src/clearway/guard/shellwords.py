@@ -30,15 +30,18 @@ _ANSI = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "
 
 
 class Value:
-    """The texts a word may become. `known` says that it can become nothing else; `fetched`, that some of it comes from
-    the network, as far as somebody watches for that."""
+    """The texts a word may become. `known` says that it can become nothing else. For those who watch: `fetched`, some
+    of it comes from the network; `patterns`, what of it was there before the disk was asked for names."""
 
-    __slots__ = ("fetched", "known", "texts")
+    __slots__ = ("fetched", "known", "patterns", "texts")
 
-    def __init__(self, texts: Iterable[str] = (), known: bool = True, fetched: bool = False) -> None:
+    def __init__(
+        self, texts: Iterable[str] = (), known: bool = True, fetched: bool = False, patterns: Iterable[str] = ()
+    ) -> None:
         self.texts = tuple(dict.fromkeys(texts))
         self.known = known
         self.fetched = fetched
+        self.patterns = tuple(patterns)
         if len(self.texts) > ALTERNATIVES_MAX:
             self.texts, self.known = self.texts[:ALTERNATIVES_MAX], False
 
