@@ -86,6 +86,7 @@ GIT_WAIT_MS = 400  # how long a hook waits for what git says of a worktree; Clau
 TRAIL_BYTES_MAX = 65_536  # of one session; the older half goes then
 TRAIL_COMMAND_CHARS_MAX = 240
 TRAIL_KEPT_MS = 7 * 86_400_000  # of a session that never said farewell
+UNSAID_BYTES_MAX = 16_384  # what waits until a client's model can be told
 NOTICES_SHOWN = 5
 NEWS_BYTES_MAX = 600  # what is new since the last prompt
 COMMAND_LOCK_WAIT_MS = 8_000
@@ -100,3 +101,18 @@ BACKUPS_KEPT = 7  # one a day
 WAL_PAGES_MAX = 2_000  # from here on writers wait while the log is shortened
 REBOOT_GAP_MS_MAX = 7 * 86_400_000  # after a reboot, a wall-clock difference up to this counts as time passed
 SOCKET_PATH_BYTES_MAX = 100
+
+# --- the host -----------------------------------------------------------------------------------------------------
+HOST_IDLE_MS = 10 * 60_000  # without clients it leaves after this time
+HOST_PEERS_MAX = 1_024
+HOST_FIRST_WORD_MS = 5_000  # whoever connects says what he wants within this time
+HOST_ANSWER_MS = 10_000  # whoever asks takes his answer within this time
+HOST_HOOK_BYTES_MAX = 1_048_576  # a hook with a larger payload sees to it itself
+HOST_LINE_BYTES_MAX = 8 * 1_048_576
+HOST_WORKERS_MAX = 32
+HOST_WORKER_IDLE_SECONDS = 120  # then a worker closes its rooms and ends
+HOST_ROOMS_OPEN_MAX = 32  # of one worker
+HOST_HAND_OVER_MS = 3_000  # what clients have asked before is answered within this time
+HOST_START_MS = 3_000  # how long a starter waits for the first answer of a new host
+HOST_SWEEP_MS = 30_000
+HOST_LOG_BYTES_MAX = 1_048_576

@@ -26,7 +26,7 @@ from typing import Any
 import clearway
 from clearway.errors import Refusal
 
-HOOK_CLIENTS = ("claude", "codex", "generic")  # whose payloads `clearway hook` reads
+HOOK_CLIENTS = ("claude", "codex", "gemini", "copilot", "qwen", "generic")  # whose payloads `clearway hook` reads
 HOOK_TIMEOUT_SECONDS = 5  # so that a stuck hook never costs a client's own default, which is minutes
 BAKED_VARIABLES = ("CLEARWAY_HOME", "CLEARWAY_AGENT", "CLEARWAY_FAIL_CLOSED")
 

@@ -22,15 +22,16 @@ from clearway.untrusted import folded, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Container, Mapping
     from typing import Any, NoReturn
 
     from clearway.guard.toolcall import ToolCall
     from clearway.rooms import Shelf
 
-CLIENTS = ("claude", "codex", "generic")
+CLIENTS = ("claude", "codex", "gemini", "copilot", "qwen", "generic")
 _STORED = ("session", "thread", "call", "agent", "source", "prompt", "task", "tool")
 _DENIABLE = frozenset({"before"})
+_CHILDREN_OF_CHILDREN = frozenset({"copilot"})  # whose subagent names who began it, and not the session of them all
 _TURN_ENDS = frozenset({"stop", "interrupt", "idle", "child_stop"})
 
 
@@ -117,6 +118,7 @@ def answered(client: str, raw: bytes, environ: Mapping[str, str], standing: Stan
         decision = decide(visit)
         if decision.unchecked is not None:
             decision.warning += _failed(call, decision.unchecked, visit, environ).warning
+        _say_in_time(visit, decision, getattr(adapter, "TAKES_CONTEXT", None))
     except Refusal as refusal:
         if not at.goes_on(refusal):
             raise
@@ -138,8 +140,17 @@ def _visit(call: ToolCall, settings: Settings, at: Standing) -> Visit:
     return Visit(call, rooms, callers.of_hook(call, settings, rooms.liveness))
 
 
+def _say_in_time(visit: Visit, decision: Decision, taking: Container[str] | None) -> None:
+    if taking is not None and "before" not in taking:
+        from clearway.surfaces.moments import unsaid
+
+        unsaid.in_its_time(visit, decision, taking)
+
+
 def decide(visit: Visit) -> Decision:
     """What becomes of one event of one client."""
+    if visit.call.client in _CHILDREN_OF_CHILDREN and visit.call.thread and visit.home is not None:
+        visit.caller = callers.in_room(visit.caller, visit.home, visit.rooms.settings.environ)
     decision = _at_its_moment(visit)
     for room in visit.rooms.others_of(visit.key):  # a beat renews all that a session holds, wherever it works
         room.run(lambda _: None, caller=visit.caller, writes=False)

@@ -139,6 +139,12 @@ def whole_number(value: Any) -> int | None:
     return None
 
 
+def exit_status(text: str) -> int | None:
+    """The exit status at the beginning of a text, or None."""
+    digits = text[: len(text) - len(text.lstrip("0123456789"))]
+    return int(digits) if 0 < len(digits) < 6 else None
+
+
 def process(environ: Mapping[str, str], name: str) -> int | None:
     return whole_number(environ.get(name))
 

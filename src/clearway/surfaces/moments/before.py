@@ -15,6 +15,8 @@ from clearway.surfaces.moments import OWN_TOOLS, Decision, fails_closed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clearway.db.tx import Tx
     from clearway.guard.shell import ShellWrites
     from clearway.guard.toolcall import Target, ToolCall
@@ -299,4 +301,7 @@ def _renew(visit: Visit, room: Room) -> None:
 def _goes_on(call: ToolCall) -> bool:
     """Whether the client says that the call is to run in the background."""
     asked = _input(call)
-    return isinstance(asked, dict) and asked.get("run_in_background") is True  # pyright: ignore[reportUnknownMemberType]
+    if not isinstance(asked, dict):
+        return False
+    said: dict[str, Any] = asked  # pyright: ignore[reportUnknownVariableType]
+    return said.get("run_in_background") is True or said.get("is_background") is True or said.get("mode") == "async"
