@@ -58,6 +58,8 @@ def _lines(tx: Tx, row: Row) -> list[str]:
     data: dict[str, Any] = wire.loads(row.data)
     if row.type == "paths_released":
         return _of_paths(tx, row, data)
+    if row.type == "commit_over_lease":
+        return [_of_commit(row, data)]
     return [_of_attempt(tx, row, data)] if row.number is not None else []
 
 
@@ -90,6 +92,14 @@ def _of_paths(tx: Tx, row: Row, data: dict[str, Any]) -> list[str]:
         elif data["why"] == "forced":
             lines.append(f"Your lease on {shown} {how}. Stop editing it, and ask before you take it again.")
     return lines
+
+
+def _of_commit(row: Row, data: dict[str, Any]) -> str:
+    more = f" and {len(data['paths']) - 1} more" if len(data["paths"]) > 1 else ""
+    return (
+        f"{folded(data['by'], 40)} committed {ending(data['paths'][0], 80)}{more}, which you had, at {_at(row)} "
+        f"({data['commit'][:10]}). Look at that commit before you go on."
+    )
 
 
 def _at(row: Row) -> str:

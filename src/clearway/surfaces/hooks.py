@@ -233,11 +233,11 @@ def _failed(call: ToolCall, refusal: Refusal, visit: Visit | None, environ: Mapp
     if call.moment in _DENIABLE and fails_closed(visit, environ):
         return Decision(deny=f"{said} (the guard is set to fail closed)")
     if "inside" not in refusal.facts:  # nothing of ours is written into a repository
-        _count(environ, refusal.code)
+        count_passage(environ, refusal.code)
     return Decision(warning=f"clearway: guard open ({said})\n")
 
 
-def _count(environ: Mapping[str, str], code: str) -> None:
+def count_passage(environ: Mapping[str, str], code: str) -> None:
     """One line a passage, for doctor. Lost without harm when nothing can be written."""
     try:
         folder = os.path.join(config.home(environ), "run")
