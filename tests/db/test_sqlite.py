@@ -319,12 +319,52 @@ def test_a_busy_room_refuses_a_write_at_its_deadline_and_still_answers_reads(
     assert create(second)["display_id"] == "ISSUE-2"
 
 
+def test_a_promise_waits_for_the_disk_and_lets_the_next_writer_in(
+    home: Path, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = opened(home, project)
+    others = Turns(str(file_of(home, project)) + "-turn")
+    synced: list[tuple[int, bool]] = []
+
+    def note(descriptor: int) -> None:
+        free = others.take(0)
+        others.leave()
+        synced.append((os.fstat(descriptor).st_ino, free))
+
+    monkeypatch.setattr(platforms, "sync_data", note)
+    log = os.stat(str(file_of(home, project)) + "-wal").st_ino
+
+    create(room)
+    assert synced == [(log, True)]
+    asked = {"title": "Once", "idempotency_key": "k"}
+    first = room.ask(OPERATIONS["create_issue"], asked, CALLER)
+    assert room.ask(OPERATIONS["create_issue"], asked, CALLER) == first
+    assert synced == [(log, True)] * 3, "an answer that is given again promises the same"
+    room.run(lambda tx: tx.tell("session_ended"), caller=CALLER, durable=False)
+    titles(room)
+    assert len(synced) == 3
+
+
+def test_a_promise_that_does_not_reach_the_disk_is_no_promise(
+    home: Path, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = opened(home, project)
+
+    def broken(descriptor: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(platforms, "sync_data", broken)
+        assert refused(lambda: create(room)).code == "STORAGE_FAILURE"
+    assert create(room)["version"] == 1
+
+
 def test_a_turn_that_came_too_late_is_given_on(tmp_path: Path) -> None:
     """Whoever gave up waiting does not hold the turn when it comes to it after all."""
     one, two, three = (Turns(str(tmp_path / "turn")) for _ in range(3))
     assert one.take(1_000)
 
-    assert not two.take(10)
+    assert not two.take(100)  # long enough to stand in the queue
     one.leave()
 
     assert three.take(60_000)

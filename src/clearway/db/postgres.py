@@ -65,6 +65,10 @@ class PostgresSession:
         with _translated():
             self._connection.execute("COMMIT")
 
+    def leave(self) -> None:
+        """End a write that changed nothing."""
+        self.rollback()
+
     def rollback(self) -> None:
         try:
             if not self._connection.closed:

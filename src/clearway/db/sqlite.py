@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 APPLICATION = 0x63776179
 _SETTINGS = (
     "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA wal_autocheckpoint = 0; PRAGMA busy_timeout = 0; "
-    "PRAGMA temp_store = MEMORY"
+    "PRAGMA temp_store = MEMORY; PRAGMA synchronous = NORMAL"
 )
 _READ_WRITE = apsw.SQLITE_OPEN_READWRITE
 # The index of a log is memory in a file: on a full disk, or past the limit of a process, making it is an I/O error.
@@ -69,11 +69,12 @@ _READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 class SqliteSession:
     """One transaction on the file."""
 
-    __slots__ = ("_connection", "_engine")
+    __slots__ = ("_connection", "_durable", "_engine")
 
-    def __init__(self, engine: SqliteEngine, connection: _Connection) -> None:
+    def __init__(self, engine: SqliteEngine, connection: _Connection, *, durable: bool = False) -> None:
         self._engine = engine
         self._connection = connection
+        self._durable = durable
 
     def rows(self, statement: Statement, values: dict[str, Any]) -> list[Row]:
         try:
@@ -107,6 +108,14 @@ class SqliteSession:
         except apsw.Error as error:
             _refuse(error, self._engine.path)
         self._engine.ended()
+        if self._durable:
+            self._engine.reach_the_disk()
+
+    def leave(self) -> None:
+        """End a write that changed nothing. What it answers may be another's promise, not yet on the disk."""
+        self.rollback()
+        if self._durable:
+            self._engine.reach_the_disk()
 
     def execute(self, text: str) -> None:
         """Run the text of a schema change."""
@@ -135,7 +144,7 @@ class SqliteEngine:
         self._waiting = Clock()  # locks are waited for in real time, whatever time it is in the room
         self._lock_wait_ms = lock_wait_ms
         self._connection: _Connection | None = None
-        self._durable: bool | None = None
+        self._log: int | None = None
         self._wal_pages = 0
         self._checkpoint_at = WAL_PAGES_BEFORE_CHECKPOINT
         self._identity = (0, 0)
@@ -314,12 +323,12 @@ class SqliteEngine:
         with _translated(self.path):
             if writes:
                 wait_ms = self._lock_wait_ms if wait_ms is None else wait_ms
-                return SqliteSession(self, self._begin_write(durable=durable, wait_ms=wait_ms))
+                return SqliteSession(self, self._begin_write(wait_ms), durable=durable)
             connection = self._current()
             self._retry(lambda: _begin_read(connection))
             return SqliteSession(self, connection)
 
-    def _begin_write(self, *, durable: bool, wait_ms: int) -> _Connection:
+    def _begin_write(self, wait_ms: int) -> _Connection:
         began = self._waiting.monotonic()
         if not self.turns.take(wait_ms):
             raise apsw.BusyError("another writer had its turn all the time")
@@ -330,9 +339,6 @@ class SqliteEngine:
                 connection = self._live()
             if self.read_only:
                 raise self._unwritable or apsw.ReadOnlyError("nothing can be written beside the file")
-            if durable is not self._durable:  # inside a transaction this would be ignored
-                connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-                self._durable = durable
             try:
                 connection.execute("BEGIN IMMEDIATE")
             except (apsw.BusyError, apsw.ProtocolError):  # a writer that knows nothing of turns
@@ -351,7 +357,9 @@ class SqliteEngine:
     def drop(self) -> None:
         """Close the file; the next transaction opens it again."""
         connection, self._connection = self._connection, None
-        self._durable = None
+        if self._log is not None:
+            os.close(self._log)
+            self._log = None
         self._wal_pages, self._checkpoint_at = 0, WAL_PAGES_BEFORE_CHECKPOINT
         if connection is not None:
             connection.close()
@@ -387,6 +395,21 @@ class SqliteEngine:
         else:
             self._shorten()
             self.turns.leave()
+
+    def reach_the_disk(self) -> None:
+        """Wait until all that is committed is on the disk. SQLite would do so inside the commit, while every other
+        writer waits; here the next one writes meanwhile, and one sync serves all that came before it
+        (docs/why/the-disk-is-waited-for-outside.md)."""
+        with _translated(self.path):
+            if self._log is None:
+                self._log = os.open(self.path + "-wal", os.O_RDWR | os.O_CLOEXEC)
+            platforms.sync_data(self._log)
+
+    def checkpoint(self) -> None:
+        """Bring the write-ahead log into the file, as far as nobody reads it: so that no writer has to."""
+        with _translated(self.path):
+            self._current()
+            self._shorten()
 
     def _shorten(self) -> None:
         assert self._connection is not None

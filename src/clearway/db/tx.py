@@ -174,7 +174,7 @@ class Tx:
     def commit(self) -> None:
         """Write the counters and the anchor of room time back, and make all of it stand."""
         if not self.changed:
-            self._session.rollback()
+            self._session.leave()
             return
         anchor = {
             "boot": self.clock.boot(),
