@@ -12,6 +12,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Mapping
 
 LINUX = sys.platform.startswith("linux")
@@ -225,6 +226,14 @@ def _renamed_in_turn(aside: str, file: str) -> bool:
         os.close(folder)
 
 
+def sync_data(descriptor: int) -> None:
+    """Make the contents of a file reach the disk, and its length; not the times that nobody asks for."""
+    if sys.platform == "linux":
+        os.fdatasync(descriptor)
+    else:
+        full_sync(descriptor)
+
+
 def full_sync(descriptor: int) -> None:
     """Bring a file to the disk itself, not only to the drive's cache."""
     if MACOS:
@@ -236,6 +245,55 @@ def full_sync(descriptor: int) -> None:
         except OSError:
             pass
     os.fsync(descriptor)
+
+
+def peer(connection: socket.socket) -> tuple[int, int]:
+    """The user and the process at the other end of a unix socket. OSError where the system does not say."""
+    if LINUX:
+        raw = connection.getsockopt(1, 17, 12)  # SOL_SOCKET, SO_PEERCRED: struct ucred
+        pid, uid = (int.from_bytes(raw[at : at + 4], sys.byteorder) for at in (0, 4))
+        return uid, pid
+    if MACOS:
+        raw = connection.getsockopt(0, 1, 76)  # SOL_LOCAL, LOCAL_PEERCRED: struct xucred
+        told = connection.getsockopt(0, 2, 4)  # LOCAL_PEERPID
+        return int.from_bytes(raw[4:8], sys.byteorder), int.from_bytes(told, sys.byteorder)
+    raise OSError("no peers on this system")
+
+
+def shares_our_view(pid: int) -> bool:
+    """Whether a process sees the files and the processes that we see. False where that cannot be learned."""
+    if not LINUX:
+        return True
+    try:
+        return all(os.readlink(f"/proc/{pid}/{what}") == _seen_by_us(what) for what in _VIEW)
+    except OSError:
+        return False
+
+
+_VIEW = ("ns/mnt", "ns/pid", "root")
+_SEEN: dict[str, str] = {}
+
+
+def _seen_by_us(what: str) -> str:
+    if what not in _SEEN:
+        _SEEN[what] = os.readlink(f"/proc/self/{what}")
+    return _SEEN[what]
+
+
+def hold_alone(path: str) -> int | None:
+    """Take an advisory lock that dies with this process: the descriptor that holds it, None if another has it."""
+    import fcntl
+
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return descriptor
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except BaseException:
+        os.close(descriptor)
+        raise
 
 
 # --- Linux ------------------------------------------------------------------------------------------------------
