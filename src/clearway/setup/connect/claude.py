@@ -9,7 +9,7 @@ from typing import Any
 from clearway.setup.connect import hookgroups, servers
 from clearway.setup.connect.hookgroups import Wanted
 from clearway.setup.connect.shapes import Asked, SettingsFile
-from clearway.setup.registered import HOOK_TIMEOUT_SECONDS, Binding, hook_command, mcp_entry
+from clearway.setup.registered import Binding, mcp_entry
 
 CLIENT = "claude"
 # Tools that can write, and tools that can last: their end is told to the room. MultiEdit is for older clients.
@@ -63,8 +63,8 @@ def files(asked: Asked) -> list[SettingsFile]:
             CLIENT,
             settings,
             blank="{}\n",
-            join=lambda text: hookgroups.join(text, wanted),
-            part=hookgroups.part,
+            join=lambda text: hookgroups.join(hookgroups.plain(text), wanted),
+            part=lambda text, original: hookgroups.part(hookgroups.plain(text), original),
             notes=notes,
             mode=mode,
             commands=hookgroups.commands,
@@ -73,8 +73,8 @@ def files(asked: Asked) -> list[SettingsFile]:
             CLIENT,
             state,
             blank="{}\n",
-            join=lambda text: servers.join(text, entry, preferred),
-            part=servers.part,
+            join=lambda text: servers.join(hookgroups.plain(text), entry, preferred),
+            part=lambda text, original: servers.part(hookgroups.plain(text), original),
             notes=state_notes,
             mode=mode,
         ),
@@ -82,15 +82,9 @@ def files(asked: Asked) -> list[SettingsFile]:
 
 
 def hooks(binding: Binding) -> list[Wanted]:
-    command = hook_command(CLIENT, binding)
-    wanted: list[Wanted] = []
-    for event, matcher in EVENTS:
-        handler: dict[str, Any] = {"type": "command", "command": command, "timeout": HOOK_TIMEOUT_SECONDS}
-        if binding.fail_closed and event == "PreToolUse":
-            # Elsewhere it would guard nothing: a hook that fails there may not keep a person from their own session.
-            handler["onFailure"] = "block"
-        wanted.append(Wanted(event, handler, matcher))
-    return wanted
+    # On other events it would guard nothing: a hook that fails there may not keep a person from their own session.
+    closed = {"PreToolUse": {"onFailure": "block"}} if binding.fail_closed else {}
+    return hookgroups.wanted_for(CLIENT, EVENTS, binding, more=closed)
 
 
 def _folder(asked: Asked) -> str:

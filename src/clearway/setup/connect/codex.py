@@ -13,14 +13,7 @@ from typing import Any
 from clearway.setup.connect import hookgroups, servers, tomltext
 from clearway.setup.connect.hookgroups import Wanted
 from clearway.setup.connect.shapes import Asked, SettingsFile
-from clearway.setup.registered import (
-    BAKED_VARIABLES,
-    HOOK_TIMEOUT_SECONDS,
-    Binding,
-    hook_command,
-    is_mcp_entry,
-    mcp_entry,
-)
+from clearway.setup.registered import BAKED_VARIABLES, Binding, is_mcp_entry, mcp_entry
 
 CLIENT = "codex"
 EVENTS: tuple[tuple[str, str | None], ...] = (
@@ -36,7 +29,7 @@ EVENTS: tuple[tuple[str, str | None], ...] = (
     ("Interrupt", None),
 )
 # Codex cuts these to 3 s itself; asked for more, it warns the person at every start.
-_TIMEOUT_SECONDS = {"SessionEnd": 3, "Interrupt": 3}
+_SHORTER = {"SessionEnd": {"timeout": 3}, "Interrupt": {"timeout": 3}}
 
 _TRUST = (
     "Codex skips hooks it was not told to trust, without a word, and asks again after every change: start `codex`, "
@@ -67,8 +60,8 @@ def files(asked: Asked) -> list[SettingsFile]:
             CLIENT,
             os.path.join(folder, "hooks.json"),
             blank="{}\n",
-            join=lambda text: hookgroups.join(text, wanted),
-            part=hookgroups.part,
+            join=lambda text: hookgroups.join(hookgroups.plain(text), wanted),
+            part=lambda text, original: hookgroups.part(hookgroups.plain(text), original),
             notes=(_TRUST, _PROJECT_SCOPE) if project else (_TRUST,),
             mode=mode,
             remark=_moved,
@@ -86,12 +79,7 @@ def files(asked: Asked) -> list[SettingsFile]:
 
 
 def hooks(binding: Binding) -> list[Wanted]:
-    command = hook_command(CLIENT, binding)
-    wanted: list[Wanted] = []
-    for event, matcher in EVENTS:
-        seconds = _TIMEOUT_SECONDS.get(event, HOOK_TIMEOUT_SECONDS)
-        wanted.append(Wanted(event, {"type": "command", "command": command, "timeout": seconds}, matcher))
-    return wanted
+    return hookgroups.wanted_for(CLIENT, EVENTS, binding, more=_SHORTER)
 
 
 def join(text: str, binding: Binding) -> str:

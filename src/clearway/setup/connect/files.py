@@ -18,7 +18,12 @@ from collections.abc import Sequence
 from clearway.errors import Refusal
 from clearway.setup.connect.shapes import BACKUP_SUFFIX, Change
 
-_CLIENTS_FOLDERS = frozenset({".claude", ".codex"})
+_CLIENTS_FOLDERS = frozenset(
+    """
+    .claude .cline .codeium .codex .copilot .cursor .gemini .kiro .opencode .qwen .vscode .windsurf clearway hooks
+    opencode plugins settings windsurf
+    """.split()
+)
 _FILE_BYTES_MAX = 64 * 1024 * 1024
 
 
@@ -60,8 +65,9 @@ def write_all(changes: Sequence[Change]) -> None:
     for change in changes:
         _verify(change)
     for folder in {os.path.dirname(change.file) for change in changes if change.after is None}:
-        if os.path.basename(folder) in _CLIENTS_FOLDERS:
+        while os.path.basename(folder) in _CLIENTS_FOLDERS:
             _rmdir_if_empty(folder)  # it was made for the file that is gone now; a link is left alone
+            folder = os.path.dirname(folder)
 
 
 def _rename_all(backups: Sequence[tuple[str, str]], fresh: Sequence[tuple[Change, str, str | None]]) -> None:

@@ -7,12 +7,12 @@ of their command, never by a word in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from clearway.setup.connect import jsontext
-from clearway.setup.registered import read_hook_command
+from clearway.setup.registered import HOOK_TIMEOUT_SECONDS, Binding, hook_command, read_hook_command
 
 
 @dataclass(frozen=True)
@@ -28,32 +28,58 @@ class Wanted:
         return {**matcher, "hooks": [self.handler]}
 
 
+def wanted_for(
+    client: str,
+    events_and_matchers: Sequence[tuple[str, str | None]],
+    binding: Binding,
+    *,
+    timeout: int = HOOK_TIMEOUT_SECONDS,
+    more: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[Wanted]:
+    """The hooks of one client: the same command for each of its events. timeout: in the client's own unit. more: what
+    the handler of an event has beside that, or instead."""
+    handler: dict[str, Any] = {"type": "command", "command": hook_command(client, binding), "timeout": timeout}
+    return [
+        Wanted(event, {**handler, **(more or {}).get(event, {})}, matcher) for event, matcher in events_and_matchers
+    ]
+
+
+def plain(text: str) -> str:
+    """The text of a client that reads no comments. Raises ValueError for one that it could not read itself."""
+    jsontext.load(text)
+    return text
+
+
 def join(text: str, wanted: list[Wanted]) -> str:
     """The text with exactly the wanted handlers of ours."""
     by_event = {entry.event: entry for entry in wanted}
-    for event in dict.fromkeys([*_events(text), *by_event]):
+    for event in dict.fromkeys([*events(text), *by_event]):
         text = _settle(text, event, by_event.get(event))
     return text
 
 
 def part(text: str, original: str | None) -> str:
     """The text without a handler of ours, and without what became empty by it and was not there before us."""
-    kept = _events(original) if original is not None else None
+    kept = events(original) if original is not None else None
     removed = False
-    for event in _events(text):
+    for event in events(text):
         places = _ours(text, event)
         removed = removed or bool(places)
         text = _without(text, event, places)
-        if places and not _events(text)[event] and event not in (kept or {}):
+        if places and not events(text)[event] and event not in (kept or {}):
             text = jsontext.remove(text, ["hooks", event])
-    if removed and not _events(text) and not (original is not None and "hooks" in jsontext.load(original)):
+    if (
+        removed
+        and not events(text)
+        and not (original is not None and "hooks" in jsontext.load(original, comments=True))
+    ):
         text = jsontext.remove(text, ["hooks"])
     return text
 
 
 def commands(text: str) -> list[str]:
     """The commands of ours in the file, each once."""
-    handlers = [handler for event in _events(text) for _, _, handler in _handlers(text, event) if _is_ours(handler)]
+    handlers = [handler for event in events(text) for _, _, handler in _handlers(text, event) if _is_ours(handler)]
     return list(dict.fromkeys(handler["command"] for handler in handlers))
 
 
@@ -61,35 +87,35 @@ def foreign_places(text: str) -> set[tuple[str, int, int, str]]:
     """Where the handlers of other people stand: event, group, place in the group, and the handler itself."""
     return {
         (event, group, place, repr(handler))
-        for event in _events(text)
+        for event in events(text)
         for group, place, handler in _handlers(text, event)
         if not _is_ours(handler)
     }
 
 
 def _settle(text: str, event: str, wanted: Wanted | None) -> str:
-    if wanted and not isinstance(_events(text).get(event, []), list):
+    if wanted and not isinstance(events(text).get(event, []), list):
         raise ValueError(f'"hooks.{event}" in it is not an array')
     places = _ours(text, event)
     if wanted and len(places) == 1:
         group, place = places[0]
-        found = _events(text)[event][group]
+        found = events(text)[event][group]
         if found.get("matcher") == wanted.matcher:
             if found["hooks"][place] == wanted.handler:
                 return text
             return jsontext.put(text, ["hooks", event, group, "hooks", place], wanted.handler)
     text = _without(text, event, places)
     if wanted:
-        if event in _events(text):
+        if event in events(text):
             return jsontext.append(text, ["hooks", event], wanted.group())
         return jsontext.put(text, ["hooks", event], [wanted.group()])
-    return jsontext.remove(text, ["hooks", event]) if places and not _events(text)[event] else text
+    return jsontext.remove(text, ["hooks", event]) if places and not events(text)[event] else text
 
 
 def _without(text: str, event: str, places: list[tuple[int, int]]) -> str:
     for group, place in reversed(places):
         text = jsontext.remove(text, ["hooks", event, group, "hooks", place])
-        if not _events(text)[event][group]["hooks"]:
+        if not events(text)[event][group]["hooks"]:
             text = jsontext.remove(text, ["hooks", event, group])
     return text
 
@@ -103,7 +129,7 @@ def _is_ours(handler: Any) -> bool:
 
 
 def _handlers(text: str, event: str) -> Iterator[tuple[int, int, Any]]:
-    groups = _events(text).get(event)
+    groups = events(text).get(event)
     for group, entry in enumerate(cast("list[Any]", groups) if isinstance(groups, list) else []):
         handlers: Any = cast("dict[str, Any]", entry).get("hooks") if isinstance(entry, dict) else None
         if isinstance(handlers, list):
@@ -111,9 +137,9 @@ def _handlers(text: str, event: str) -> Iterator[tuple[int, int, Any]]:
                 yield group, place, handler
 
 
-def _events(text: str) -> dict[str, Any]:
+def events(text: str) -> dict[str, Any]:
     """What the file says about each event. Raises ValueError where it has another shape."""
-    document = jsontext.load(text)
+    document = jsontext.load(text, comments=True)
     if not isinstance(document, dict):
         raise ValueError("its top level is not an object")
     hooks: Any = cast("dict[str, Any]", document).get("hooks", {})

@@ -1,7 +1,8 @@
 """Edits in the text of a JSON file that other people own.
 
 Only the piece that changes is rewritten: everything else keeps its bytes - order, spacing, number formats, line
-endings. A path is a sequence of keys and indexes. Comments are not JSON; a text that has them is refused (ValueError).
+endings. A path is a sequence of keys and indexes. Comments and commas before a closing bracket are not JSON: `load`
+refuses a text that has them (ValueError), unless its client is known to read them; then they stay where they are.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ Path = Sequence[str | int]
 _SPACE = re.compile(r"[ \t\r\n]*")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _PLAIN = re.compile(r"[^\s,\]}]+")
+_COMMENTED = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/')
+_LAST_COMMA = re.compile(r",\s*[\]}]")
+_COMMA_OR_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|,(?=\s*[\]}])')
+_BLACK = re.compile(r"\S")
 _FIRST_INDENT = re.compile(r"\n([ \t]+)\S")
 
 
@@ -31,10 +36,10 @@ class _Node:
     children: list[_Node] = field(default_factory=list["_Node"])
 
 
-def load(text: str) -> Any:
-    """The value of the text. Raises ValueError with a sentence."""
+def load(text: str, *, comments: bool = False) -> Any:
+    """The value of the text. Raises ValueError with a sentence. comments: the client reads them, so they may stand."""
     try:
-        return json.loads(text)
+        return json.loads(_plain(text) if comments else text)
     except json.JSONDecodeError as problem:
         raise ValueError(f"it is not valid JSON (line {problem.lineno}: {problem.msg})") from None
     except RecursionError:
@@ -43,7 +48,7 @@ def load(text: str) -> Any:
 
 def put(text: str, path: Path, value: Any) -> str:
     """Set the member of an object or replace an element of an array; missing objects on the way are made."""
-    load(text)
+    load(text, comments=True)
     root = node = _root(text)
     for depth, step in enumerate(path):
         child = _child(node, step)
@@ -70,6 +75,8 @@ def remove(text: str, path: Path) -> str:
     last = len(parent.children) - 1
     if last == 0:
         start, end = parent.start + 1, parent.end - 1
+        if _plain(text)[start:end] != text[start:end]:  # comments of the person's stay
+            start, end = parent.begins[0], parent.children[0].end
     elif index == last:
         start, end = parent.children[index - 1].end, parent.children[index].end
     else:
@@ -148,10 +155,19 @@ def _last_index(keys: list[str], key: str) -> int:
 
 
 def _root(text: str) -> _Node:
+    text = _plain(text)
     try:
         return _node(text, _after_space(text, 0))
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def _plain(text: str) -> str:
+    """The text with blanks in place of comments and of commas before a closing bracket: every place stays the same."""
+    if "//" not in text and "/*" not in text and not _LAST_COMMA.search(text):
+        return text
+    bare = _COMMENTED.sub(lambda found: found[0] if found[0][0] == '"' else _BLACK.sub(" ", found[0]), text)
+    return _COMMA_OR_STRING.sub(lambda found: found[0] if found[0][0] == '"' else " " + found[0][1:], bare)
 
 
 def _node(text: str, start: int) -> _Node:

@@ -32,9 +32,13 @@ def part(text: str, original: str | None) -> str:
     if not is_mcp_entry(servers.get(NAME)):
         return text
     text = jsontext.remove(text, ["mcpServers", NAME])
-    if len(servers) == 1 and not (original is not None and "mcpServers" in jsontext.load(original)):
+    if len(servers) == 1 and not (original is not None and "mcpServers" in jsontext.load(original, comments=True)):
         text = jsontext.remove(text, ["mcpServers"])
     return text
+
+
+def is_there(text: str) -> bool:
+    return is_mcp_entry(_servers(text).get(NAME))
 
 
 def merged(found: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
@@ -46,7 +50,7 @@ def merged(found: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _servers(text: str) -> dict[str, Any]:
-    document = jsontext.load(text)
+    document = jsontext.load(text, comments=True)
     if not isinstance(document, dict):
         raise ValueError("its top level is not an object")
     servers: Any = cast("dict[str, Any]", document).get("mcpServers", {})

@@ -49,6 +49,7 @@ class SettingsFile:
     mode: int = 0o600
     remark: Callable[[str, str], tuple[str, ...]] | None = None  # notes that depend on what changes
     commands: Callable[[str], list[str]] | None = None  # our hook commands in a text; None: hooks stand elsewhere
+    serves: Callable[[str], bool] | None = None  # has a text with hooks our server, too; None: that stands elsewhere
 
 
 @dataclass(frozen=True)
