@@ -97,7 +97,7 @@ def _of_paths(tx: Tx, row: Row, data: dict[str, Any]) -> list[str]:
 def _of_commit(row: Row, data: dict[str, Any]) -> str:
     more = f" and {len(data['paths']) - 1} more" if len(data["paths"]) > 1 else ""
     return (
-        f"{folded(data['by'], 40)} committed {ending(data['paths'][0], 80)}{more}, which you had, at {_at(row)} "
+        f"{folded(data['maker'], 40)} committed {ending(data['paths'][0], 80)}{more}, which you had, at {_at(row)} "
         f"({data['commit'][:10]}). Look at that commit before you go on."
     )
 

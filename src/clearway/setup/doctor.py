@@ -27,7 +27,7 @@ from clearway.guard import shellparse, strangers
 from clearway.repository import Repository
 from clearway.room import Room
 from clearway.rooms import Rooms
-from clearway.setup import registrations
+from clearway.setup import githooks, registrations
 from clearway.setup.connect import CLIENTS
 from clearway.setup.registrations import NOTICE, OK, PROBLEM, Check
 from clearway.setup.registrations import check as _check
@@ -69,7 +69,7 @@ def examine(settings: Settings, folder: str, *, full: bool = False) -> list[Chec
         rooms.close()
     for client in CLIENTS:
         found += registrations.examine(client, settings, root, project)
-    found += [_guard_open(settings, rooms.clock.wall()), _unknown_tools(settings)]
+    found += [_git_hooks(settings, place), _guard_open(settings, rooms.clock.wall()), _unknown_tools(settings)]
     return found
 
 
@@ -387,6 +387,14 @@ def _unknown_tools(settings: Settings) -> Check:
         return _check("unknown_tools", OK, "no tool was met that seems to write and does not say what")
     message = f"{len(found)} tools seem to write and do not say which file: {folded(', '.join(found), 200)}"
     return _check("unknown_tools", NOTICE, message, "nothing; what they write is noticed after the call")
+
+
+def _git_hooks(settings: Settings, place: Repository | None) -> Check:
+    """Whether what is committed is looked at, where that was asked for."""
+    try:
+        return _check("git_hooks", *githooks.examined(place, settings))
+    except Refusal as refusal:
+        return _check("git_hooks", NOTICE, f"{refusal.code}: {refusal.message}")
 
 
 def _guard_open(settings: Settings, now: int) -> Check:

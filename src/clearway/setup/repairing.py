@@ -14,7 +14,7 @@ from clearway.config import Settings
 from clearway.errors import Refusal
 from clearway.repository import Repository
 from clearway.rooms import Rooms
-from clearway.setup import doctor, registrations
+from clearway.setup import doctor, githooks, registrations
 from clearway.setup.connect import CLIENTS, connect
 from clearway.setup.registered import Binding
 
@@ -26,6 +26,7 @@ def repair(settings: Settings, folder: str) -> list[str]:
     _close_to_others(settings, done)
     if place is not None:
         _room(settings, place, done)
+        _git_hooks(settings, place, done)
     for name in CLIENTS:
         _registration(name, settings, place.root if place else "", done)
     return done
@@ -48,6 +49,19 @@ def _room(settings: Settings, place: Repository, done: list[str]) -> None:
         done.append(f"the room could not be mended: {refusal.code}: {refusal.message}")
     finally:
         rooms.close()
+
+
+def _git_hooks(settings: Settings, place: Repository, done: list[str]) -> None:
+    """Hooks that were installed are what this version would install."""
+    record = githooks.recorded(place)
+    if record is None:
+        return
+    try:
+        if githooks.faults(place, settings, record) or not githooks.is_current(place, settings, record):
+            mended = githooks.install(place, settings)
+            done += [*mended.changed, *mended.kept]
+    except (Refusal, OSError) as problem:
+        done.append(f"the git hooks could not be put right: {problem}")
 
 
 def _registration(name: str, settings: Settings, root: str, done: list[str]) -> None:

@@ -17,6 +17,7 @@ SETTING_UP = {
     "init": "Make the room of this repository, and the file that names it.",
     "connect": "Register hooks and MCP server with the agents installed here.",
     "disconnect": "Take our hooks and MCP server out of the agents' settings again.",
+    "git-hooks": "Put our git hooks into this repository, or take them out: install, remove.",
     "doctor": "Look whether everything is in order; exit status 1 when something is not.",
     "simulate": "Play one story with two agents, each step checked, in a place of its own.",
     "backup": "Write a backup of this room, which proves itself, while others work on.",

@@ -10,7 +10,7 @@ import click
 from clearway import wire
 from clearway.catalog import OPERATIONS
 from clearway.errors import Refusal
-from clearway.surfaces import keeping, looking, spelling
+from clearway.surfaces import committing, keeping, looking, spelling
 from clearway.surfaces.asking import Run, say, say_json
 from clearway.surfaces.options import this_run
 from clearway.untrusted import folded
@@ -226,7 +226,7 @@ def hook(client: str | None) -> None:
 BY_NAME = {
     command.name or "": command
     for command in (
-        *(keeping.init, keeping.backup, keeping.restore_backup),
+        *(keeping.init, keeping.backup, keeping.restore_backup, committing.git_hooks),
         *(connect, disconnect, doctor, simulate, uninstall, status, history, wait, call, completion, mcp, hook),
     )
 }
