@@ -82,6 +82,7 @@ HOOK_WAIT_MS = 4_000  # then a hook answers by the fail mode; clients are told t
 OPEN_CALL_HOLDS_MS = 2 * 3_600_000  # so long a call that has not come back keeps its session's leases from lapsing
 OPEN_CALLS_READ_MAX = 256
 JOINS_KEPT_MS = 10 * 60_000  # an announced call of our own tools that never came
+CLASSIFIER_WAIT_MS = 1_500  # for all of what a classifier is asked
 GIT_WAIT_MS = 400  # how long a hook waits for what git says of a worktree; Claude Code gives a session's end 1.5 s
 GIT_HOOK_WAIT_MS = 10_000  # the same in a hook that git itself runs and waits for
 GIT_NAMES_BYTES_MAX = 64 * 1_048_576  # of names of paths that git prints for a commit or a push

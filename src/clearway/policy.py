@@ -108,6 +108,11 @@ def value(tx: Tx, name: str) -> str:
     return _found(tx, name)[0]
 
 
+def anywhere(outside: Outside, name: str) -> str:
+    """What holds for one setting outside of every room."""
+    return outside.environment.get(name) or outside.user.get(name, SETTINGS[name].default)
+
+
 def seconds(tx: Tx, name: str) -> int:
     """What holds for a setting that is a number of seconds."""
     return int(value(tx, name))

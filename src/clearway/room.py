@@ -398,6 +398,7 @@ def _tell_refusal(tx: Tx, refusal: Refusal) -> None:
     if refusal.code not in TOLD:
         return
     subject = str(refusal.facts.get("path") or refusal.facts.get("issue") or refusal.facts.get("attempt_id") or "")
+    subject = subject or str(refusal.facts.get("danger") or "")
     who = {"session": tx.caller.key, "code": refusal.code, "subject": subject}
     last = tx.one(SQL.refusal_told, **who)
     if last is not None and tx.now - last.told_at < REFUSAL_QUIET_MS:

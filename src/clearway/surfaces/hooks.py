@@ -116,6 +116,8 @@ def answered(client: str, raw: bytes, environ: Mapping[str, str], standing: Stan
     try:
         visit = _visit(call, Settings(environ, at.parent), at)
         decision = decide(visit)
+        if decision.counted:
+            _count(environ, decision.counted)
         if decision.unchecked is not None:
             decision.warning += _failed(call, decision.unchecked, visit, environ).warning
         _say_in_time(visit, decision, getattr(adapter, "TAKES_CONTEXT", None))

@@ -30,10 +30,11 @@ class Decision:
     """What is answered: a reason to deny, context to add, both empty for a silent allow; a warning for the person; why
     the call passes without having been checked."""
 
-    __slots__ = ("context", "deny", "unchecked", "warning")
+    __slots__ = ("context", "counted", "deny", "unchecked", "warning")
 
     def __init__(self, deny: str = "", context: str = "", warning: str = "") -> None:
         self.deny = deny
+        self.counted = ""  # advice that was asked for and not given
         self.context = context
         self.warning = warning
         self.unchecked: Refusal | None = None

@@ -11,13 +11,14 @@ import os
 from clearway import platforms, repository
 from clearway.errors import Refusal
 from clearway.limits import PATHS_PER_CALL_MAX
-from clearway.surfaces.moments import OWN_TOOLS, Decision, fails_closed
+from clearway.surfaces.moments import OWN_TOOLS, Decision, fails_closed, judging
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from clearway.db.tx import Tx
+    from clearway.guard.danger import Watch
     from clearway.guard.shell import ShellWrites
     from clearway.guard.toolcall import Target, ToolCall
     from clearway.opencalls import OpenCall
@@ -52,10 +53,15 @@ def before(visit: Visit) -> Decision:
         from clearway.guard import strangers
 
         strangers.note(visit.rooms.settings.home, call)
-    declared = _declared(visit)
+    declared: list[tuple[list[str], list[str]]] = []
     found = None
     if call.kind == "shell":
-        found = shell_writes(call, declared=bool(declared))
+        rules = judging.rules(visit)
+        declared, watch = rules.declared, rules.watch()
+        found = shell_writes(call, declared=bool(declared), watch=watch)
+        visit.decision.deny = judging.judge(visit, rules, watch, found)
+        if visit.decision.deny:
+            return visit.decision
     targets = _targets(call, found)
     if len(targets) > PATHS_PER_CALL_MAX:
         return Decision(deny=sentence(Refusal("LIMIT_EXCEEDED", f"One call may touch {PATHS_PER_CALL_MAX} paths.")))
@@ -100,11 +106,11 @@ def _input(call: ToolCall) -> object:
     return next((call.raw[name] for name in names if call.raw.get(name) is not None), None)
 
 
-def shell_writes(call: ToolCall, *, declared: bool) -> ShellWrites:
+def shell_writes(call: ToolCall, *, declared: bool, watch: Watch | None = None) -> ShellWrites:
     from clearway.guard import shell
 
     folder = os.path.join(call.cwd or "", call.folder)
-    return shell.writes(call.command, folder, os.path.expanduser("~"), declared=declared)
+    return shell.writes(call.command, folder, os.path.expanduser("~"), declared=declared, watch=watch)
 
 
 def _mind_what_was_not_read(visit: Visit, found: ShellWrites) -> None:
@@ -142,18 +148,6 @@ def _only_look(visit: Visit, wanted: Wanted) -> None:
             wanted.room.run(look, caller=visit.caller, durable=False)
         except Refusal as again:
             raise (again if again.code in _TOLD_AGAIN else refusal) from None
-
-
-def _declared(visit: Visit) -> list[tuple[list[str], list[str]]]:
-    """The commands that the room names, which are run like scripts; none for a call that is over in a moment."""
-    if visit.call.kind != "shell" or visit.home is None:
-        return []
-    from clearway import policy
-    from clearway.guard import glance
-
-    if glance.is_short(visit.call.command):
-        return []
-    return visit.home.run(policy.declared, caller=visit.caller, writes=False)
 
 
 def _targets(call: ToolCall, found: ShellWrites | None) -> list[Target]:
