@@ -26,7 +26,15 @@ from typing import Any
 import clearway
 from clearway.errors import Refusal
 
-HOOK_CLIENTS = ("claude", "codex", "gemini", "copilot", "qwen", "generic")  # whose payloads `clearway hook` reads
+HOOK_CLIENTS = (
+    "claude",
+    "codex",
+    "gemini",
+    "copilot",
+    "qwen",
+    "opencode",
+    "generic",
+)  # whose payloads `clearway hook` reads
 HOOK_TIMEOUT_SECONDS = 5  # so that a stuck hook never costs a client's own default, which is minutes
 BAKED_VARIABLES = ("CLEARWAY_HOME", "CLEARWAY_AGENT", "CLEARWAY_FAIL_CLOSED")
 
@@ -41,7 +49,7 @@ BOOT = (
     "import clearway.surfaces.faststep as hook; sys.excepthook = sys.__excepthook__; hook.main(sys.argv[1])"
 )
 _GUARD = ["||", "{", "echo", "clearway: not installed, guard open", ">&2;", "exit", "0;", "};"]
-_ISOLATED = ["-I", "-S", "-c"]  # nothing of the caller's environment and no site: both cost time and may fail
+ISOLATED = ["-I", "-S", "-c"]  # nothing of the caller's environment and no site: both cost time and may fail
 
 
 @dataclass(frozen=True)
@@ -83,11 +91,16 @@ class Registered:
 def hook_command(client: str, binding: Binding, product: Product | None = None) -> str:
     """The string to register for a client's hooks."""
     product = product or installed_product()
-    interpreter = shlex.quote(product.interpreter)
-    assignments = "".join(f"{name}={shlex.quote(value)} " for name, value in binding.environment().items())
+    return shell_command(product.interpreter, boot(product), client, binding.environment())
+
+
+def shell_command(interpreter: str, boot_text: str, client: str, environment: Mapping[str, str]) -> str:
+    """The same of its parts."""
+    interpreter = shlex.quote(interpreter)
+    assignments = "".join(f"{name}={shlex.quote(value)} " for name, value in environment.items())
     script = (
         f'test -x {interpreter} || {{ echo "clearway: not installed, guard open" >&2; exit 0; }}; '
-        f"{assignments}exec {interpreter} {' '.join(_ISOLATED)} {shlex.quote(boot(product))} {client}"
+        f"{assignments}exec {interpreter} {' '.join(ISOLATED)} {shlex.quote(boot_text)} {client}"
     )
     return f"/bin/sh -c {shlex.quote(script)}"
 
@@ -110,12 +123,7 @@ def read_hook_command(command: Any) -> Registered | None:
         return None
     environment = dict(word.split("=", 1) for word in words[guard_end:start] if "=" in word)
     interpreter, *rest = words[start + 1 :] or [""]
-    if (
-        interpreter != words[2]
-        or rest[:3] != _ISOLATED
-        or len(rest) != 5
-        or "clearway.surfaces.faststep" not in rest[3]
-    ):
+    if interpreter != words[2] or rest[:3] != ISOLATED or len(rest) != 5 or "clearway.surfaces.faststep" not in rest[3]:
         return None
     if len(environment) != start - guard_end or not set(environment) <= set(BAKED_VARIABLES):
         return None

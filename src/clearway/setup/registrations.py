@@ -7,11 +7,11 @@ leave behind is removed. Nothing is written into the settings of anybody.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
-from collections.abc import Generator, Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Generator, Mapping
+from types import ModuleType
+from typing import Any
 
 from clearway import wire
 from clearway.beats import Beats
@@ -41,18 +41,18 @@ def examine(name: str, settings: Settings, root: str, project: str) -> tuple[Che
         asked = Asked(scope, root, Binding(settings.home), settings.environ)
         more = f"{fix} --scope project" if scope == "project" else fix
         try:
-            hooks_file, server_file = client.files(asked)[:2]
-            hooks = _registered(hooks_file.path)
+            hook_files, server_file = _files(client, asked)
+            hooks = _registered(hook_files)
             server = _holds_server(server_file)
         except (Refusal, ValueError) as error:
             return check(f"{name}_hooks", PROBLEM, str(error), more), check(f"{name}_mcp", OK, "not looked at")
         if hooks or server:
             bound = _bound(hooks, settings)
             asked = Asked(scope, root, bound, settings.environ)
-            hooks_file, server_file = client.files(asked)[:2]
+            hook_files, server_file = _files(client, asked)
             named = f"{more} --as {bound.agent}" if bound.agent else more
             checks = _Registration(name, settings, root if project else "/", project, named)
-            return checks.hooks(hooks, hooks_file, len(client.EVENTS)), checks.server(server_file, present=server)
+            return checks.hooks(hooks, hook_files), checks.server(server_file, present=server)
     if client.installed(Asked("user", "", Binding(settings.home), settings.environ)):
         message = f"{name} is installed here and not connected"
         return check(f"{name}_hooks", NOTICE, message, fix), check(f"{name}_mcp", NOTICE, message, fix)
@@ -66,8 +66,8 @@ def standing(name: str, settings: Settings, root: str) -> tuple[str, Binding] | 
     for scope in ("user", "project") if root else ("user",):
         asked = Asked(scope, root, Binding(settings.home), settings.environ)
         try:
-            hooks_file, server_file = client.files(asked)[:2]
-            hooks = _registered(hooks_file.path)
+            hook_files, server_file = _files(client, asked)
+            hooks = _registered(hook_files)
             if hooks or _holds_server(server_file):
                 return scope, _bound(hooks, settings)
         except (Refusal, ValueError):
@@ -75,36 +75,36 @@ def standing(name: str, settings: Settings, root: str) -> tuple[str, Binding] | 
     return None
 
 
-def _registered(path: str) -> dict[str, Registered]:
-    """The different commands of ours in a settings file, by their text."""
-    text = files.read(path)
-    try:
-        document: Any = json.loads(text) if text and text.strip() else {}
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not valid JSON ({error}), so its client ignores it") from None
+def _files(client: ModuleType, asked: Asked) -> tuple[list[SettingsFile], SettingsFile | None]:
+    """The files in which a client's hooks stand, and the one with its servers, if that is one we write: for some it is
+    the same."""
+    found: list[SettingsFile] = client.files(asked)
+    servers = [file for file in found if file.serves or not file.commands]
+    return [file for file in found if file.commands], servers[0] if servers else None
+
+
+def _registered(hook_files: list[SettingsFile]) -> dict[str, Registered]:
+    """The different commands of ours in a client's files, by their text."""
     found: dict[str, Registered] = {}
-    for command in _commands(document):
-        registered = read_hook_command(command)
-        if registered is not None:
-            found[command] = registered
+    for file in hook_files:
+        text = files.read(file.path)
+        try:
+            commands = file.commands(text) if file.commands and text and text.strip() else []
+            file.join(text or file.blank)  # what it cannot read, its client cannot either
+        except ValueError as error:
+            raise ValueError(f"{file.path}: {error}, so its client ignores it") from None
+        for command in commands:
+            registered = read_hook_command(command)
+            if registered is not None:
+                found[command] = registered
     return found
 
 
-def _commands(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for name, item in cast("dict[str, Any]", value).items():
-            if name == "command" and isinstance(item, str):
-                yield item
-            else:
-                yield from _commands(item)
-    elif isinstance(value, list):
-        for item in cast("list[Any]", value):
-            yield from _commands(item)
-
-
-def _holds_server(file: SettingsFile) -> bool:
+def _holds_server(file: SettingsFile | None) -> bool:
+    if file is None:
+        return False
     text = files.read(file.path) or file.blank
-    return file.part(text, None) != text
+    return file.serves(text) if file.serves else file.part(text, None) != text
 
 
 def _bound(hooks: Mapping[str, Registered], settings: Settings) -> Binding:
@@ -125,25 +125,28 @@ class _Registration:
         self._project = project
         self._fix = fix
 
-    def hooks(self, found: Mapping[str, Registered], file: SettingsFile, events: int) -> Check:
+    def hooks(self, found: Mapping[str, Registered], hook_files: list[SettingsFile]) -> Check:
         name = f"{self._name}_hooks"
         if not found:
             return check(name, PROBLEM, "the MCP server is registered and no hook is: nothing is guarded", self._fix)
         trouble = next((said for said in map(self._trouble, found, found.values()) if said), "")
         if trouble:
             return check(name, PROBLEM, trouble, self._fix)
-        text = files.read(file.path) or ""
-        if file.join(text) != text:
+        changed = next((file.path for file in hook_files if _would_change(file)), "")
+        if changed:
             interpreters = {registered.interpreter for registered in found.values()}
             mine = installed_product().interpreter
             other = f" (it starts {', '.join(sorted(interpreters))}, this is {mine})" if interpreters != {mine} else ""
-            message = f"{file.path} does not hold what this version registers{other}"
-            return check(name, NOTICE, message, self._fix)
+            return check(name, NOTICE, f"{changed} does not hold what this version registers{other}", self._fix)
         trust = "; Codex runs it once you have trusted it in /hooks" if self._name == "codex" else ""
-        return check(name, OK, f"{events} events are registered in {file.path}, and the command allows{trust}")
+        where = hook_files[0].path if len(hook_files) == 1 else os.path.dirname(hook_files[-1].path)
+        events = len(CLIENTS[self._name].EVENTS)
+        return check(name, OK, f"{events} events are registered in {where}, and the command allows{trust}")
 
-    def server(self, file: SettingsFile, *, present: bool) -> Check:
+    def server(self, file: SettingsFile | None, *, present: bool) -> Check:
         name = f"{self._name}_mcp"
+        if file is None:
+            return check(name, OK, "its settings are not ours to write; `clearway connect` says what to paste")
         if not present:
             return check(name, NOTICE, "the hooks are registered and the MCP server is not", self._fix)
         text = files.read(file.path) or file.blank
@@ -169,13 +172,7 @@ class _Registration:
                 return f"the registered hook did not answer: {type(error).__name__}"
 
     def _try(self, command: str) -> str:
-        event = {
-            "hook_event_name": "PreToolUse",
-            "session_id": SESSION,
-            "cwd": self._cwd,
-            "tool_name": "Read",
-            "tool_input": {"file_path": os.path.join(self._cwd, "README.md")},
-        }
+        event = getattr(CLIENTS[self._name], "probe", _harmless_read)(self._cwd, SESSION)
         ended = subprocess.run(
             ["/bin/sh", "-c", command],
             check=False,
@@ -191,6 +188,22 @@ class _Registration:
         if ended.stderr:
             return f"the registered hook says {quoted(ended.stderr.decode('utf-8', 'replace'), 200)}"
         return ""
+
+
+def _harmless_read(cwd: str, session: str) -> dict[str, Any]:
+    """An event about which there is nothing to say, in the dialect that most clients share."""
+    return {
+        "hook_event_name": "PreToolUse",
+        "session_id": session,
+        "cwd": cwd,
+        "tool_name": "Read",
+        "tool_input": {"file_path": os.path.join(cwd, "README.md")},
+    }
+
+
+def _would_change(file: SettingsFile) -> bool:
+    text = files.read(file.path) or file.blank
+    return file.join(text) != text
 
 
 @contextlib.contextmanager

@@ -15,11 +15,11 @@ from types import ModuleType
 
 from clearway.config import Settings, check_name
 from clearway.errors import Refusal
-from clearway.setup.connect import claude, codex, files, pasting
+from clearway.setup.connect import claude, codex, copilot, files, gemini, opencode, pasting, qwen
 from clearway.setup.connect.shapes import BACKUP_SUFFIX, Asked, Change, SettingsFile
 from clearway.setup.registered import Binding
 
-CLIENTS: dict[str, ModuleType] = {claude.CLIENT: claude, codex.CLIENT: codex}
+CLIENTS: dict[str, ModuleType] = {client.CLIENT: client for client in (claude, codex, gemini, copilot, qwen, opencode)}
 SCOPES = ("user", "project")
 
 

@@ -37,7 +37,7 @@ TOOLS: dict[str, Kind] = {
 }  # fmt: skip
 TAKES_CONTEXT: dict[Moment, str] = {"after": "AfterTool", "start": "SessionStart", "prompt": "BeforeAgent"}
 _SHELL_LEVEL = "SHLVL"
-_NO_SHELL_ABOVE = frozenset({"", "0", "1"})  # of the bash that runs us: 1 is its own
+_NO_SHELL_ABOVE = frozenset({"", "0"})  # a bash that hands over to its only command takes its own level back
 _EXIT_CODE = "Exit Code: "
 _IN_BACKGROUND = "Command moved to background (PID: "
 

@@ -70,7 +70,10 @@ _PAIRS = (("source", "destination"), ("source_path", "destination_path"), ("sour
 def read(call: ToolCall, server: str, tool: str, given: Any) -> None:
     """What a call of another server's tool does. server: its name, as far as the client tells it."""
     call.kind = "mcp"
-    if server.lower() == OWN_SERVER or is_remote(server, given):
+    if server.lower() == OWN_SERVER:
+        call.tool = f"mcp__{OWN_SERVER}__{tool}"  # moments.OWN_TOOLS, however this client spells it
+        return
+    if is_remote(server, given):
         return
     words = shapes.words_of(tool)
     if not _writes(tool, words, given):
