@@ -73,6 +73,7 @@ SETTINGS = {
     "subagents": Setting("share", "subagents of one session and each other's paths", words=("share", "exclude")),
     "fail": Setting("open", "what the guard does when it cannot tell", words=("open", "closed")),
     "commit_human": Setting("warn", "a person commits what an agent holds", words=("warn", "refuse")),
+    "tree_git": Setting("refuse", "git over a whole work tree in which others have work", words=("refuse", "rescue")),
     "durability": Setting("normal", "which commits reach the disk before the answer", words=("normal", "full")),
     "human": Setting("human", "the name of the person in this room"),
     "declared_commands": Setting("", "commands that are run like scripts, with the resources they need"),

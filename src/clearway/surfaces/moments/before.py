@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from clearway.db.tx import Tx
     from clearway.guard.danger import Watch
     from clearway.guard.shell import ShellWrites
+    from clearway.guard.snapshots import Taken
     from clearway.guard.toolcall import Target, ToolCall
     from clearway.opencalls import OpenCall
     from clearway.repository import Place
@@ -71,9 +72,15 @@ def before(visit: Visit) -> Decision:
     try:
         if found is not None and (found.unread or found.guesses):
             _mind_what_was_not_read(visit, found)
-        wanted = _by_room(visit, targets, found, declared)
+        turns: list[tuple[Room, Place]] = []
+        if found is not None and found.gits:
+            from clearway.surfaces.moments import treewide
+
+            turns = treewide.mind(visit, found.gits)
+        wanted = _by_room(visit, targets, found, declared, turns)
         if any(each.starts for each in wanted) or _may_last(call, found):
-            opened = visit.calls.begin(visit.key, visit.caller.thread, call.call or "", given(call))
+            acts = call.kind != "agent"
+            opened = visit.calls.begin(visit.key, visit.caller.thread, call.call or "", given(call), acts=acts)
         _ask_each(visit, wanted, opened)
     except Refusal as refusal:
         if opened is not None:
@@ -82,11 +89,27 @@ def before(visit: Visit) -> Decision:
             visit.decision.deny = sentence(refusal)
             return visit.decision
         raise
+    heard = _watch(visit, opened)
     if opened is not None:
         visit.mark_calls()
-    if not any(each.room is visit.home for each in wanted):
+    if not heard and not any(each.room is visit.home for each in wanted):
         visit.listen()
     return visit.decision
+
+
+def _watch(visit: Visit, opened: OpenCall | None) -> bool:
+    """What others hold is compared after the call; and what was read is told about, should it have changed since.
+    Whether the session has been told what is new."""
+    call = visit.call
+    if opened is not None and call.kind in ("shell", "mcp"):
+        from clearway.surfaces.moments import watching
+
+        return bool(watching.quietly(visit, lambda: watching.begin(visit, opened)))
+    if call.kind in ("read", "edit"):
+        from clearway.surfaces.moments import reading
+
+        reading.mind(visit)
+    return False
 
 
 def given(call: ToolCall) -> str:
@@ -164,14 +187,20 @@ def _may_last(call: ToolCall, found: ShellWrites | None) -> bool:
 
     if call.client == "codex" and found.patch_targets:  # applied by the client itself, which tells no end of it
         return False
-    return not glance.is_short(call.command)
+    return found.unknown or not glance.is_short(call.command)
 
 
 def _by_room(
-    visit: Visit, targets: list[Target], found: ShellWrites | None, declared: list[tuple[list[str], list[str]]]
+    visit: Visit,
+    targets: list[Target],
+    found: ShellWrites | None,
+    declared: list[tuple[list[str], list[str]]],
+    turns: list[tuple[Room, Place]],
 ) -> list[Wanted]:
-    """What is wanted of which room, in order of the rooms' ids."""
+    """What is wanted of which room, in order of the rooms' ids. turns: at an index that git writes."""
     wanted: dict[str, Wanted] = {}
+    for room, turn in turns:
+        wanted.setdefault(room.engine.path, Wanted(room)).needs.append(turn)
     for place in _located(visit, targets):
         _of(visit, place, wanted).edits.append(place)
     for place in _located(visit, [] if found is None else found.runs):
@@ -247,15 +276,19 @@ def _ask(visit: Visit, wanted: Wanted, opened: OpenCall | None) -> list[int]:
     from clearway.guard import verdict
 
     room, call = wanted.room, "" if opened is None else opened.name
+    guarded: list[Place] = []
+    copied: list[Taken] = []
 
     def look(tx: Tx) -> tuple[bool, bool, str]:
         visit.hear(room, tx)
         waived = verdict.waived(tx, wanted.edits)
         free = verdict.look(tx, wanted.edits)
+        guarded[:] = free if free and verdict.has_company(tx) else []
         return verdict.look_run(tx, wanted.runs, wanted.needs) or bool(free), verdict.is_due(tx, wanted.edits), waived
 
     def claim(tx: Tx) -> list[int]:
         fences = verdict.claim(tx, wanted.edits, call if _goes_on(visit.call) else "")
+        verdict.keep(tx, copied if fences else [])
         if fences:
             visit.decision.add("\n".join(verdict.notices(tx, wanted.edits)))
         return fences + (verdict.run(tx, wanted.runs, wanted.needs, call) if wanted.starts else [])
@@ -275,6 +308,10 @@ def _ask(visit: Visit, wanted: Wanted, opened: OpenCall | None) -> list[int]:
         if due:
             _renew(visit, room)
         return []
+    if guarded:
+        from clearway.surfaces.moments import watching
+
+        copied = watching.first(visit, room, guarded)
     try:
         return room.run(claim, caller=visit.caller, durable=False)
     except Refusal as refusal:
