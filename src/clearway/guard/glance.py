@@ -30,6 +30,10 @@ _GIT_QUICK = frozenset(
     "blame branch cat-file check-ignore describe diff for-each-ref log ls-files ls-tree merge-base name-rev reflog "
     "remote rev-list rev-parse shortlog show status symbolic-ref tag version".split()
 )
+_BEFORE = frozenset("! then do else elif if while until".split())
+_NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./+:@%,")
+_BRACKETS = frozenset({"[", ":"})
+_PARTS = str.maketrans(dict.fromkeys("=,/:", " "))
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
@@ -64,13 +68,65 @@ def starts_nothing(command: str, declared: bool = False) -> bool:
     return True
 
 
+def only_looks(command: str) -> bool:
+    """Whether every program in the line that could write is used in a form that does not. It is looked for where a
+    command begins; a word elsewhere is only a word, unless the program there runs what stands behind it."""
+    found = _commands(command)
+    return found is not None and all(map(_looks, found))
+
+
+def _looks(words: list[str]) -> bool:
+    from clearway.guard.starters import LAUNCHERS, interpreter
+    from clearway.guard.writers import RUNS_OTHERS, RUNS_TEXTS, SHELLS, SOMETIMES, SUSPECTS, WRAPPERS
+
+    plain = [word.translate(_QUOTES) for word in words]
+    while plain and (plain[0] in _BEFORE or plain[0] == ""):
+        del plain[0]
+    if not plain:
+        return True
+    first, *rest = plain
+    program = first.rpartition("/")[2].lower().removesuffix(".exe")
+    if (
+        program in _KEYWORDS
+        or program in SHELLS
+        or program in RUNS_TEXTS
+        or not (_NAME.issuperset(first) or first in _BRACKETS)
+    ):
+        return False
+    runs = program in WRAPPERS or program in LAUNCHERS or program in RUNS_OTHERS or interpreter(program) is not None
+    if runs and not all(SUSPECTS.isdisjoint(word.translate(_PARTS).split()) for word in rest):
+        return False
+    if program == "xargs":  # what it is fed becomes words of the command
+        return not any(word in WRAPPERS or word in LAUNCHERS or word[:2] in {"-I", "-i", "-J"} for word in rest)
+    if program in _OWN_FORMS:
+        return _OWN_FORMS[program](rest)
+    if program in SOMETIMES:
+        letters, told = SOMETIMES[program]
+        return not any(word in told or (word[:1] == "-" and not set(letters).isdisjoint(word)) for word in rest)
+    return program not in SUSPECTS or program in RUNS_OTHERS
+
+
+def _sed_shows(arguments: list[str]) -> bool:
+    """No option to edit in place, and no script that could write to a file."""
+    return _sed(arguments) or not any("w" in word or (word[:1] == "-" and "i" in word) for word in arguments)
+
+
+def _uniq_shows(arguments: list[str]) -> bool:
+    return sum(word[:1] != "-" for word in arguments) < 2
+
+
+_OWN_FORMS: dict[str, Callable[[list[str]], bool]] = {"sed": _sed_shows, "gsed": _sed_shows, "uniq": _uniq_shows}
+
+
 def _commands(command: str) -> list[list[str]] | None:
     """The words of each simple command, NAME=VALUE before it left out. A break within quotes makes one too many,
     which only makes the answer more modest."""
     if len(command) > GLANCED_CHARS_MAX:
         return None
+    from clearway.guard.writers import without_nowhere
+
     found: list[list[str]] = []
-    for line in command.replace("\\\n", " ").translate(_BREAKS).split("\n"):
+    for line in without_nowhere(command).replace("\\\n", "").translate(_BREAKS).split("\n"):
         words = line.split()
         while words and (words[0] == "!" or "=" in words[0]):
             del words[0]

@@ -25,10 +25,11 @@ class ShellWrites:
     it may also write where this reading cannot tell: a target that depends on more than the line, or syntax that could
     not be read to its end. `unread` says why the line, or a part of it, was not read at all; of such text, `guesses`
     are what it plainly writes: enough to refuse, not to claim. What it runs: `runs`, scripts from files, and
-    `commands`, the beginnings of its simple commands, both as far as they are known; `gits`, its git commands. A
-    relative path is one from the caller's directory."""
+    `commands`, the beginnings of its simple commands, both as far as they are known; `gits`, its git commands. `sweeps`
+    are paths with wildcards for what programs find themselves, and files that are only suspected: to be asked about as
+    well. A relative path is one from the caller's directory."""
 
-    __slots__ = ("commands", "gits", "guesses", "patch_targets", "runs", "targets", "unknown", "unread")
+    __slots__ = ("commands", "gits", "guesses", "patch_targets", "runs", "sweeps", "targets", "unknown", "unread")
 
     def __init__(
         self,
@@ -40,6 +41,7 @@ class ShellWrites:
         guesses: list[Target] | None = None,
         unread: str = "",
         gits: list[GitRun] | None = None,
+        sweeps: list[Target] | None = None,
     ) -> None:
         self.targets = targets if targets is not None else []
         self.patch_targets = patch_targets if patch_targets is not None else []
@@ -49,6 +51,7 @@ class ShellWrites:
         self.guesses = guesses if guesses is not None else []
         self.unread = unread
         self.gits = gits if gits is not None else []
+        self.sweeps = sweeps if sweeps is not None else []
 
     def __repr__(self) -> str:
         return f"ShellWrites({self.targets}, {self.patch_targets}, unknown={self.unknown}, runs={self.runs})"
@@ -72,4 +75,5 @@ def writes(command: str, cwd: str, home: str, *, declared: bool = False, watch: 
         [target for target in walk.guesses if target not in walk.targets],
         walk.unread,
         walk.gits,
+        list(walk.sweeps),
     )

@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 
 from clearway.guard import patches
-from clearway.guard.gitglance import GitRun, is_git
 from clearway.guard.glance import starts_nothing
 from clearway.guard.shellbuiltins import BUILTINS
+from clearway.guard.shellfound import SYSTEM_FOLDERS, Found
 from clearway.guard.shellparse import TOO_LONG, Parser, every_node
 from clearway.guard.shellrunners import RUNNERS
-from clearway.guard.shelltree import NO_FILES, WRITING, leaves, succeeds, unchained
+from clearway.guard.shelltree import WRITING, leaves, succeeds, unchained
 from clearway.guard.shellwords import (
     NOTHING,
     UNKNOWN,
@@ -45,6 +45,7 @@ from clearway.guard.writers import (
     Run,
     cannot_write,
     split_options,
+    written_by,
 )
 
 TYPE_CHECKING = False
@@ -53,56 +54,29 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clearway.guard.danger import Watch
-    from clearway.guard.toolcall import Action
 
     Node = dict[str, Any]
 
 STEPS_MAX = 8_000  # statements walked, those of loops and functions each time
 CALLS_MAX = 12  # functions within functions, scripts within scripts
-COMMANDS_MAX = 64
-COMMAND_WORDS_MAX = 16
 
-_NO_FILE_FOLDERS = ("/dev/fd/", "/dev/tcp/", "/dev/udp/", "/dev/pts/", "/proc/self/fd/")
-_SYSTEM_FOLDERS = ("/bin/", "/lib/", "/nix/store/", "/opt/homebrew/", "/sbin/", "/usr/")  # nobody edits what is there
 _SUBSTITUTIONS = frozenset({"CmdSubst", "ProcSubst"})
 _OTHER_EXPANSIONS = ("Excl", "Length", "Width", "Repl", "Slice", "Names", "NestedParam")
 _PROCESS_FILE = Value(("/dev/fd/63",))
 
 
-class Walk:
-    """What one command line writes to: `targets`, `patch_targets`, and `unknown` if that may not be all. `unread` says
-    why some of the line was not read at all; what stands in such text is only guessed (`guesses`). What it runs:
-    `runs`, the scripts, `commands`, the beginnings of the simple commands, and `gits`, the git commands in full."""
+class Walk(Found):
+    """A walk over one command line. `unread` says why some of the line was not read at all; what stands in such text is
+    only guessed (`guesses`)."""
 
-    __slots__ = (
-        "_calls",
-        "_guessed",
-        "_parser",
-        "_steps",
-        "commands",
-        "gits",
-        "guesses",
-        "patch_targets",
-        "ran_programs",
-        "runs",
-        "targets",
-        "unknown",
-        "unread",
-        "watch",
-    )
+    __slots__ = ("_calls", "_guessed", "_parser", "_steps", "guesses", "unread", "watch")
 
     def __init__(self, watch: Watch | None = None) -> None:
         """watch: hears of every program that is run, before it is, and of what each prints."""
+        super().__init__()
         self.watch = watch
-        self.targets: dict[Target, None] = {}
-        self.patch_targets: dict[Target, None] = {}
-        self.runs: dict[Target, None] = {}
-        self.commands: dict[str, None] = {}
-        self.gits: list[GitRun] = []
         self.guesses: dict[Target, None] = {}
-        self.unknown = False
         self.unread = ""
-        self.ran_programs = False  # and so there may be directories that are not there now
         self._parser = Parser()
         self._guessed = ""
         self._steps = 0
@@ -133,7 +107,7 @@ class Walk:
             self._guess(text, scope.cwd.text)
         if tree is None:
             self.unknown = True
-            self._keep_patch(patches.in_unreadable(text), scope)
+            self.keep_patch(patches.in_unreadable(text), scope)
             return UNKNOWN
         self.unknown = self.unknown or not tree.whole
         self._calls += 1
@@ -198,7 +172,7 @@ class Walk:
     def _write_to(self, sign: str, goal: Value, scope: Scope) -> None:
         if sign == ">&":  # a copy of a descriptor, unless a file is named
             goal = Value(text for text in goal.texts if text.rstrip("-").strip("0123456789"))
-        self._touch(goal, "edit", scope)
+        self.touch(goal, "edit", scope)
 
     def _printed_into(self, word: Node, scope: Scope) -> Value:
         """`< <(command)` reads what the command prints; what is in a file is not known here."""
@@ -262,18 +236,15 @@ class Walk:
         if name in scope.functions:
             return self._call(scope.functions[name], arguments, scope, fed)
         program = name.rpartition("/")[2]
-        self._note_command(name, arguments)
-        if program != name and not name.startswith(_SYSTEM_FOLDERS):
+        self.note(name, arguments, scope)
+        if program != name and not name.startswith(SYSTEM_FOLDERS):
             self.start(Value((name,)), scope)
         run = Run(arguments, fed, scope, self)
-        if is_git(program) and len(self.gits) < COMMANDS_MAX:
-            about = {name: value for name, value in scope.names.items() if name.startswith("GIT_")}
-            self.gits.append(GitRun(program, arguments, scope.cwd, about))
-        if program in WRITERS:
-            for goal, action in WRITERS[program](run):
-                self._touch(goal, action, scope)
+        program = program if program in WRITERS else program.lower().removesuffix(".exe")
+        for goal, action in written_by(program, run):
+            self.touch(goal, action, scope)
         if program in PATCHERS:
-            self._patch(PATCHERS[program](run), scope)
+            self.apply(PATCHERS[program](run), scope)
         if program in BUILTINS:
             return BUILTINS[program](run)
         if program in RUNNERS:
@@ -294,21 +265,6 @@ class Walk:
         if script is not None:
             self.start(script, scope)
         return UNKNOWN
-
-    def start(self, script: Value, scope: Scope) -> None:
-        """The line runs a script from a file."""
-        for text in script.texts:
-            if text and not text.startswith(_SYSTEM_FOLDERS):
-                self.runs.update((Target(path, "run"), None) for path in scope.locate(text).texts)
-
-    def _note_command(self, name: str, arguments: list[Value]) -> None:
-        words = [name]
-        for argument in arguments[:COMMAND_WORDS_MAX]:
-            if argument.text is None:
-                break
-            words.append(argument.text)
-        if len(self.commands) < COMMANDS_MAX:
-            self.commands[" ".join(words)] = None
 
     def _launch(self, program: str, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
         """`uv run x.py`, `poetry run python x.py`."""
@@ -369,32 +325,10 @@ class Walk:
         scope.places = operands[2:] if inline else []
         if inline and len(operands) > 1:
             scope.names["0"] = operands[1]
-        if script.text is not None and not scope.functions and cannot_write(script.text):
+        if script.text is not None and not scope.functions and not self.watch and cannot_write(script.text):
             if starts_nothing(script.text):
                 return UNKNOWN
         return self.read_script(script, scope, fed if inline else None)
-
-    def _patch(self, text: Value | None, scope: Scope) -> None:
-        if text is None:
-            return
-        self.unknown = self.unknown or not text.known
-        for each in text.texts:
-            self._keep_patch(patches.targets(each), scope)
-
-    def _keep_patch(self, found: list[Target], scope: Scope) -> None:
-        for target in found:
-            place = scope.locate(target.path)
-            self.unknown = self.unknown or not place.known
-            self.patch_targets.update((Target(path, target.action), None) for path in place.texts)
-
-    def _touch(self, goal: Value, action: Action, scope: Scope) -> None:
-        self.unknown = self.unknown or not goal.known
-        for text in goal.texts:
-            if text in NO_FILES or text.startswith(_NO_FILE_FOLDERS) or not text:
-                continue
-            place = scope.locate(text)
-            self.unknown = self.unknown or not place.known
-            self.targets.update((Target(path, action), None) for path in place.texts)
 
     # Compound commands.
 

@@ -314,7 +314,7 @@ def expanded(marked: str, scope: Scope) -> Value:
         return UNKNOWN
     found: list[str] = []
     known = True
-    for word in _braces(marked):
+    for word in braces(marked):
         if word.startswith("~"):
             sign, slash, rest = word[1:].partition("/")
             where = {"": scope.home, "+": scope.cwd, "-": scope.before}.get(sign, UNKNOWN)
@@ -350,8 +350,8 @@ def _append_split(words: list[str | None], text: str) -> None:
             words[-1] = (words[-1] or "") + part
 
 
-def _braces(marked: str) -> list[str]:
-    """`a{b,c}` -> ab, ac. Ranges, and more braces than anyone writes, are left as they are: they become unknown."""
+def braces(marked: str) -> list[str]:
+    """`a{b,c}` -> ab, ac; `a{1..3}` -> a1, a2, a3. More braces than anyone writes are left as they are."""
     words = [marked]
     for _ in range(BRACES_MAX):
         place = next((number for number, word in enumerate(words) if _first_brace(word)), None)
@@ -360,16 +360,39 @@ def _braces(marked: str) -> list[str]:
         start, commas, end = _first_brace(words[place]) or (0, [], 0)
         word = words[place]
         edges = [start, *commas, end]
-        words[place : place + 1] = [
-            word[:start] + word[left + 1 : right] + word[end + 1 :]
-            for left, right in zip(edges, edges[1:], strict=False)
-        ]
+        inside = [word[left + 1 : right] for left, right in zip(edges, edges[1:], strict=False)]
+        steps = inside if commas else _range(inside[0])
+        words[place : place + 1] = [word[:start] + step + word[end + 1 :] for step in steps]
     return words
 
 
+def _range(text: str) -> list[str]:
+    """What stands for `1..9`, `a..e` or `1..9..2` in braces."""
+    first, last, *more = text.split("..")
+    step = max(1, abs(int(more[0]))) if more else 1
+    letters = first.isalpha()
+    start, stop = (ord(first), ord(last)) if letters else (int(first), int(last))
+    numbers = range(start, stop + 1, step) if start <= stop else range(start, stop - 1, -step)
+    width = max(len(first), len(last)) if not letters and (first[:1] == "0" or last[:1] == "0") else 0
+    return [chr(number) if letters else str(number).zfill(width) for number in numbers[:ALTERNATIVES_MAX]]
+
+
+def _is_range(text: str) -> bool:
+    ends = text.split("..")
+    if not 2 <= len(ends) <= 3 or not all(ends) or max(map(len, ends)) > 9:
+        return False
+    numbers = [end.removeprefix("-") for end in ends]
+    letters = all(len(end) == 1 and end.isascii() and end.isalpha() for end in ends[:2])
+    return (letters or all(map(_is_number, numbers[:2]))) and all(map(_is_number, numbers[2:]))
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
 def _first_brace(word: str) -> tuple[int, list[int], int] | None:
-    """Where the first brace with a comma in it opens, its own commas, and where it closes."""
-    if "{" not in word or "," not in word:
+    """Where the first brace with a comma or a range in it opens, its own commas, and where it closes."""
+    if "{" not in word or ("," not in word and ".." not in word):
         return None
     opened: list[tuple[int, list[int]]] = []
     best: tuple[int, list[int], int] | None = None
@@ -385,6 +408,7 @@ def _first_brace(word: str) -> tuple[int, list[int], int] | None:
             opened[-1][1].append(at)
         elif character == "}" and opened:
             start, commas = opened.pop()
-            if commas and (best is None or start < best[0]):
+            is_list = commas or _is_range(word[start + 1 : at])
+            if is_list and (best is None or start < best[0]):
                 best = (start, commas, at)
     return best

@@ -19,22 +19,45 @@ if TYPE_CHECKING:
 SCANNED_CHARS_MAX = 65_536  # a longer command goes to the parser without being looked at first
 
 _SEPARATORS = str.maketrans(dict.fromkeys(";|&()<=,\n\t!#%:@[]^~*?/", " ") | dict.fromkeys("'\"\\", ""))
+_SIGNS = ">$`{"
+_TO_NOWHERE = ("2>&1", "2>/dev/null", "2> /dev/null", "&>/dev/null", "&> /dev/null", ">/dev/null", "> /dev/null", ">&2")
+_ENDS = frozenset(" \t\n;|&)")
 
 
 def cannot_write(command: str) -> bool:
-    """Whether a command line plainly writes nothing that reading it could show: no redirection, none of the programs
-    in these tables under any quoting, and nothing that could hide one. No parser is needed then."""
-    if len(command) > SCANNED_CHARS_MAX or any(sign in command for sign in ">$`{"):
+    """Whether a command line plainly writes nothing that reading it could show: no redirection to a file, no program of
+    these tables in a form that writes, under any quoting, and nothing that could hide one. No parser is needed then."""
+    if len(command) > SCANNED_CHARS_MAX:
+        return False
+    command = without_nowhere(command)
+    if any(sign in command for sign in _SIGNS):
         return False
     plain = command.replace("\\\n", "").translate(_SEPARATORS)
     words = plain.split()
     if not SUSPECTS.isdisjoint(words):
-        return False
+        from clearway.guard.glance import only_looks
+
+        if not only_looks(command):
+            return False
     if "git" not in plain and "gh" not in words:
         return True
     from clearway.guard.gitglance import git_is_harmless
 
-    return git_is_harmless(command)
+    return "--output" not in words and git_is_harmless(command)
+
+
+def without_nowhere(command: str) -> str:
+    """The line without the redirections that are so common and write to no file."""
+    if ">" not in command:
+        return command
+    for sign in _TO_NOWHERE:
+        if sign in command:
+            first, *rest = command.split(sign)
+            pieces = [first]
+            for piece in rest:
+                pieces += [" " if not piece or piece[0] in _ENDS else sign, piece]
+            command = "".join(pieces)
+    return command
 
 
 class Run:
@@ -88,39 +111,61 @@ def _option(text: str, valued: frozenset[str]) -> tuple[str, str]:
     return text, ""
 
 
-# Programs that write to what their arguments name.
+# Programs that write to what their arguments name, by the module in which a function for each says where.
 
-
-def _tee(run: Run) -> Iterable[tuple[Value, Action]]:
-    return [(operand, "edit") for operand in split_options(run.arguments, anywhere=True)[1]]
-
-
-_PATCH_VALUED = frozenset(
-    "-i --input -o --output -d --directory -D -F -p -B -r -V -x -Y -z -g".split(),
-)
-
-
-def _patched_file(run: Run) -> Iterable[tuple[Value, Action]]:
-    """`patch FILE`, whatever names stand in the patch; `patch -o FILE`."""
-    from clearway.guard.shellwords import Value
-
-    options, operands = split_options(run.arguments, _PATCH_VALUED, anywhere=True)
-    given = dict(options)
-    if "--dry-run" in given:
-        return []
-    other = given.get("-o") or given.get("--output")
-    goals = [other] if other else operands[:1]
-    folder = given.get("-d") or given.get("--directory")
-    return [(folder.then(Value(("/",))).then(goal) if folder else goal, "edit") for goal in goals]
-
-
-WRITERS: dict[str, Callable[[Run], Iterable[tuple[Value, Action]]]] = {
-    "patch": _patched_file,
-    "tee": _tee,
+_FAMILIES: dict[str, str] = {
+    "movers": (
+        "aria2c chattr chgrp chmod chown cp csplit dd del-cli docker fallocate gcp ginstall gio gln gmv grm "
+        "install link ln mkfifo mv podman rename rimraf rm rmdir rsync scp setfacl shred split sponge srm tee "
+        "touch trash trash-put truncate uniq unlink xxd"
+    ),
+    "inplace": (
+        "awk dos2unix ed emacs ex gawk gsed mac2unix mawk nvim objcopy patch patchelf perl red replace rpl ruby sd sed "
+        "sqlite3 strip unix2dos vi vim yq"
+    ),
+    "outputs": (
+        "7z 7za 7zz ar as base64 bsdtar bunzip2 bzip2 c++ cc clang clang++ convert curl dot esbuild ffmpeg g++ gcc "
+        "gpg gtar gunzip gzip iconv inkscape jar ld lz4 magick mogrify msgfmt msgmerge openssl pandoc pdftotext "
+        "rsvg-convert rustc sass script shuf sort sox ssh-keygen tar tidy time tree unxz unzip unzstd wget "
+        "wkhtmltopdf xmllint xsltproc xz zip zstd"
+    ),
+    "formatters": (
+        "add-trailing-comma astyle autoflake autopep8 biome black cargo-fmt clang-format cmake-format codespell "
+        "dart deno djlint docformatter dprint elm-format eslint gofmt gofumpt goimports golines google-java-format "
+        "indent isort ktlint markdownlint markdownlint-cli2 mdformat mix nixfmt ormolu oxlint php-cs-fixer phpcbf "
+        "prettier pyupgrade rubocop ruff rustfmt scalafmt shfmt sort-package-json sqlfluff standard standardrb "
+        "stylelint stylua swiftformat swiftlint taplo terraform tofu uncrustify yapf zig"
+    ),
+    "packages": ("bun bundle cargo composer dotnet go npm pdm pip pip-compile pip3 pipenv pixi pnpm poetry uv yarn"),
+    "gitpaths": ("git"),
+    "powershell": (
+        "ac add-content clc clear-content copy copy-item cpi del erase export-csv mi move move-item new-item ni "
+        "out-file rd remove-item ren rename-item ri rni sc set-content tee-object"
+    ),
 }
+
+WRITERS: dict[str, str] = {name: family for family, names in _FAMILIES.items() for name in names.split()}
+
+
+def written_by(program: str, run: Run) -> Iterable[tuple[Value, Action]]:
+    """The paths that a program changes, and how."""
+    family = WRITERS.get(program)
+    return [] if family is None else _table(family)[program](run)
+
+
+def _table(family: str) -> dict[str, Callable[[Run], Iterable[tuple[Value, Action]]]]:
+    """Only what a line needs is loaded."""
+    from importlib import import_module
+
+    return import_module(f"clearway.guard.{family}").TABLE
 
 
 # Programs that apply a patch: each gives the text of the patch, or None if it applies none.
+
+
+PATCH_VALUED = frozenset(
+    "-i --input -o --output -d --directory -D -F -p -B -r -V -x -Y -z -g".split(),
+)
 
 
 def _marked_patch(run: Run) -> Value | None:
@@ -130,7 +175,7 @@ def _marked_patch(run: Run) -> Value | None:
 def _patch(run: Run) -> Value | None:
     from clearway.guard.shellwords import UNKNOWN
 
-    options, operands = split_options(run.arguments, _PATCH_VALUED, anywhere=True)
+    options, operands = split_options(run.arguments, PATCH_VALUED, anywhere=True)
     given = {option for option, _ in options}
     if "--dry-run" in given or operands or given & {"-o", "--output"}:  # then the file is named
         return None
@@ -188,6 +233,7 @@ class Wrapper:
 
 WRAPPERS: dict[str, Wrapper] = {
     "builtin": Wrapper(here=True),
+    "bunx": Wrapper(),
     "busybox": Wrapper(),
     "caffeinate": Wrapper("-t -w"),
     "chronic": Wrapper(),
@@ -202,6 +248,9 @@ WRAPPERS: dict[str, Wrapper] = {
     "nice": Wrapper("-n --adjustment"),
     "noglob": Wrapper(here=True),
     "nohup": Wrapper(),
+    "npx": Wrapper("-p --package -w --workspace"),
+    "pipx": Wrapper("--spec --python", skipped=1),
+    "pnpx": Wrapper(),
     "setsid": Wrapper(),
     "stdbuf": Wrapper("-i --input -o --output -e --error"),
     "sudo": Wrapper(
@@ -210,10 +259,13 @@ WRAPPERS: dict[str, Wrapper] = {
         assigns=True,
         moves="-D --chdir",
     ),
+    "strace": Wrapper("-o -e -p -s -u -P"),
     "taskset": Wrapper(skipped=1),
     "time": Wrapper("-f --format -o --output"),
     "timeout": Wrapper("-s --signal -k --kill-after", skipped=1),
+    "toybox": Wrapper(),
     "unbuffer": Wrapper(),
+    "uvx": Wrapper("--from --with -p --python --with-requirements"),
     "winpty": Wrapper(),
 }
 
@@ -221,7 +273,41 @@ XARGS_VALUED = frozenset(
     "-a --arg-file -d --delimiter -E -I -J -L --max-lines -n --max-args -P --max-procs -R -s --max-chars".split()
 )
 
+# Programs that run others in ways of their own (shellrunners.RUNNERS), and those that run any text.
+RUNS_OTHERS = frozenset("entr fd fdfind find trap watch xargs".split())
+RUNS_TEXTS = frozenset("at batch cmd eval parallel powershell pwsh script su".split())
+
 # Programs that read a text as commands.
 SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "mksh", "ash"})
 
-SUSPECTS = frozenset({*WRITERS, *PATCHERS, *SHELLS, "eval", "apply", "am"}) - {"git"}
+# Programs that write only when they are told to: by one of these letters in an option, or one of these words. They are
+# looked at in their own command, without a parser; what is doubtful goes to it.
+SOMETIMES: dict[str, tuple[str, frozenset[str]]] = {
+    name: (letters, frozenset(words.split()))
+    for names, letters, words in (
+        ("awk gawk mawk perl ruby", "i", ""),
+        ("base64 dot iconv pandoc rsvg-convert sort shuf tree xmllint xsltproc", "o", ""),
+        ("black isort", "", "."),
+        ("bundle", "", "add install lock remove update"),
+        ("cargo", "", "add fix fmt --fix generate-lockfile remove rm update"),
+        ("curl", "oODc", "--stderr --hsts --etag-save --libcurl --trace"),
+        ("docker podman", "", "cp"),
+        ("emacs nvim vi vim", "cSeE", ""),
+        ("eslint", "f", "--fix"),
+        ("find", "", "-delete -exec -execdir -ok -okdir -fprint -fprint0 -fprintf -fls"),
+        ("go", "o", "get mod fmt fix -coverprofile"),
+        ("gofmt prettier", "w", ""),
+        ("gpg openssl", "o", ""),
+        ("npm", "", "add audit dedupe i install pkg r remove rm shrinkwrap un uninstall up update version exec"),
+        ("pip pip3", "t", "--target"),
+        ("pnpm yarn bun", "", "add dedupe i install remove rm up update upgrade version dlx exec x"),
+        ("poetry", "", "add install lock remove run update version"),
+        ("ruff", "", "format --fix --fix-only --add-noqa --unsafe-fixes"),
+        ("sqlite3", "", "alter create delete drop insert reindex replace update vacuum"),
+        ("terraform tofu", "", "fmt"),
+        ("uv", "", "add lock remove run sync version"),
+    )
+    for name in names.split()
+}
+
+SUSPECTS = frozenset({*WRITERS, *PATCHERS, *SHELLS, *RUNS_OTHERS, *RUNS_TEXTS, "apply", "am"}) - {"git"}
