@@ -51,7 +51,8 @@ def ask(address: str, command: str, agent: str, environ: Mapping[str, str]) -> V
     shown = shown.encode("utf-8", "backslashreplace").decode()  # half a character is legal JSON, and in no encoding
     question = wire.dumps({"version": VERSION, "command": shown, "agent": agent}).encode()
     try:
-        reply = _over_http(address, question) if "://" in address.partition(" ")[0] else _run(address, question, environ)
+        is_url = "://" in address.partition(" ")[0]
+        reply = _over_http(address, question) if is_url else _run(address, question, environ)
     except (OSError, ValueError) as error:
         raise Refusal("STORAGE_FAILURE", f"it cannot be asked: {folded(str(error), 80)}") from None
     return _read(reply, shown)

@@ -36,12 +36,10 @@ _ALL = ".*?[]!^"  # of which a name that stands for everything consists
 def lost(scope: Scope, goal: Value, *, contents: bool = True) -> str:
     """What a recursive deletion of this would take, in a few words; empty for ordinary work. contents: what is
     everything in a folder counts as the folder."""
-    for pattern in goal.patterns if contents else ():
-        folder = _folder_of_all(pattern)
-        if folder is not None:
-            found = _lost(scope, folder)
-            if found:
-                return found
+    for folder in _folders_of_all(scope, goal) if contents else ():
+        found = _lost(scope, folder)
+        if found:
+            return found
     for text in goal.texts[:TEXTS_JUDGED_MAX]:
         folder = _folder_of_all(text) if contents else None
         found = _lost(scope, text if folder is None else folder)
@@ -53,10 +51,14 @@ def lost(scope: Scope, goal: Value, *, contents: bool = True) -> str:
 def paths(scope: Scope, goal: Value) -> list[str]:
     """The absolute paths that a word may mean."""
     found = [path for text in goal.texts[:TEXTS_JUDGED_MAX] for path in _absolute(scope, text)]
-    for pattern in goal.patterns:
-        folder = _folder_of_all(pattern)
-        found += _absolute(scope, folder) if folder is not None else []
-    return found
+    return found + [path for folder in _folders_of_all(scope, goal) for path in _absolute(scope, folder)]
+
+
+def _folders_of_all(scope: Scope, goal: Value) -> list[str]:
+    """The folders of which a word means all that is in them."""
+    found = [folder for pattern in goal.patterns if (folder := _folder_of_all(pattern)) is not None]
+    home = scope.home.text or "~"
+    return [home + folder[1:] if folder == "~" or folder.startswith("~/") else folder for folder in found]
 
 
 def _folder_of_all(pattern: str) -> str | None:

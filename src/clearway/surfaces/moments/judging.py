@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from clearway import policy
 from clearway.errors import Refusal
+from clearway.limits import TRAIL_COMMAND_CHARS_MAX
+from clearway.untrusted import within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,9 +116,12 @@ def _tell(visit: Visit, refusal: Refusal) -> None:
 
 def _note(visit: Visit, said: Verdict) -> None:
     """What would have been refused."""
-    facts = {"verdict": "block", "reason": said.reason, "command": said.command}
+
+    def tell(tx: Tx) -> None:
+        shown = within(said.command, TRAIL_COMMAND_CHARS_MAX)
+        tx.tell("command_classified", verdict="block", reason=said.reason, command=shown)
+
     try:
-        room = visit.home or visit.rooms.of_repository(None)
-        room.run(lambda tx: tx.tell("command_classified", **facts), caller=visit.caller, durable=False)
+        (visit.home or visit.rooms.of_repository(None)).run(tell, caller=visit.caller, durable=False)
     except Refusal:
         pass
