@@ -48,8 +48,9 @@ def call(operation: str, arguments_json: str) -> None:
 @click.argument("clients", nargs=-1, metavar="[CLIENT...]")
 @click.option("--write", is_flag=True, help="Do it; otherwise the exact change is only shown.")
 @click.option("--scope", metavar="user|project", default="user", help="Whose settings. [default: user]")
+@click.option("--gate", is_flag=True, help="Refuse destructive commands, too.")
 @click.option("--as", "agent_name", metavar="NAME", default="", help="The name to register the agent under.")
-def connect(clients: tuple[str, ...], write: bool, scope: str, agent_name: str) -> None:
+def connect(clients: tuple[str, ...], write: bool, scope: str, gate: bool, agent_name: str) -> None:
     """Register hooks and MCP server with the agents installed here."""
     from clearway.setup import connect as clients_of
 
@@ -63,6 +64,7 @@ def connect(clients: tuple[str, ...], write: bool, scope: str, agent_name: str) 
         scope=scope,
         agent_name=agent_name or run.agent,
         project=place.root if place else "",
+        danger_gate=gate,
     )
     _show_changes(run, planned, written=write)
 

@@ -32,12 +32,13 @@ def connect(
     scope: str = "user",
     agent_name: str = "",
     project: str = "",
+    danger_gate: bool = False,
 ) -> list[Change]:
     """Register hooks and MCP server; answer what changes (nothing, when all is registered already).
 
     clients: their names; none for those installed here; `json` for a text to paste.
     home: the resolved CLEARWAY_HOME, baked into every entry. environ: where HOME, CODEX_HOME and the like come from.
-    project: the root of the checkout, needed for the scope `project`.
+    project: the root of the checkout, needed for the scope `project`. danger_gate: it is to be on for this user.
     """
     asked = _asked(home, scope, agent_name, environ, project)
     changes: list[Change] = []
@@ -46,6 +47,10 @@ def connect(
             changes.append(Change(client, "", None, pasting.text(asked.binding)))
         else:
             changes += _planned(CLIENTS[client].files(asked), _joined)
+    if danger_gate:
+        from clearway.setup.connect import gate
+
+        changes += gate.change(asked.binding.home)
     if write:
         files.write_all([change for change in changes if change.file])
     return changes
