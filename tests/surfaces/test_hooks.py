@@ -363,7 +363,7 @@ def test_a_hook_for_a_client_that_does_not_exist_names_those_that_do(desk: Desk,
     assert (out, code) == ("", 0)
     assert err == (
         "clearway: guard open (INVALID_ARGUMENT: "
-        'There is no hook for "no <U+001B>pe"; there is claude, codex, generic.)\n'
+        f'There is no hook for "no <U+001B>pe"; there is {", ".join(hooks.CLIENTS)}.)\n'
     )
 
 

@@ -25,7 +25,7 @@ from clearway.surfaces.asking import mention
 from clearway.surfaces.mcp_callers import Connection, known_name
 from clearway.surfaces.mcp_opening import Opening
 from clearway.surfaces.mcp_tools import INFO, INSTRUCTIONS, NAME, Offer, guide
-from clearway.surfaces.mcp_wire import Ends, Wire, end_with_parent, leave
+from clearway.surfaces.mcp_wire import Ends, Wire, end_with_parent, last_words, leave
 from clearway.untrusted import readable
 
 if TYPE_CHECKING:
@@ -45,26 +45,31 @@ READS = {
     "copilot": (DATA, TEXT),  # shows the text, and then the data again
     "gemini": (TEXT, TEXT),
     "opencode": (TEXT, TEXT),
+    "qwen": (TEXT, TEXT),
 }
 _TAKING = frozenset({"claim_issue"})
 _IN_DATA = "The reply is in structuredContent."
 
 
-def main(words: Sequence[str]) -> int:
+def main(words: Sequence[str], kept: Sequence[bytes] = (), pending: bytes = b"") -> int:
     """Serve the client on stdin and stdout until it leaves. words: `--tools PROFILE`.
 
-    Returns an exit status only if it cannot begin. Otherwise the process ends here, without the interpreter's farewell.
+    kept: the lines of an opening that another server has answered already. pending: what was read after it and is to be
+    answered here. Returns an exit status only if it cannot begin. Otherwise the process ends here, without the
+    interpreter's farewell.
     """
     try:
         settings = config.settings()
-        offer = Offer(_profile(words) or settings.environ.get("CLEARWAY_TOOLS", "") or "core")
-        client = Wire()
+        offer = chosen_offer(words, settings.environ)
+        client = Wire(pending)
     except Refusal as refusal:
         print(f"{refusal.code}: {refusal.message}", file=sys.stderr)
         return refusal.exit_status
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     end_with_parent()
     opening = Opening(offer)
+    for line in kept:
+        opening.answer(line)
     while line := client.line():
         answer = opening.answer(line)
         if answer is None:
@@ -74,21 +79,28 @@ def main(words: Sequence[str]) -> int:
     return leave()
 
 
-def _serve(offer: Offer, settings: Settings, client: Wire, opening: Opening, line: bytes) -> NoReturn:
-    """Let the SDK's server go on with the conversation."""
-    import asyncio
+def chosen_offer(words: Sequence[str], environ: Mapping[str, str]) -> Offer:
+    """The tools that were asked for."""
+    return Offer(_profile(words) or environ.get("CLEARWAY_TOOLS", "") or "core")
 
+
+async def converse(offer: Offer, ask: Ask, ends: Any) -> None:
+    """Let the SDK's server go on with a conversation. ends: those of mcp_wire."""
     from mcp.server.stdio import stdio_server
 
-    made = server(offer, Desk(settings, _folder()).ask)
+    made = server(offer, ask)
+    async with stdio_server(ends, ends) as (reads, writes):
+        await made.run(reads, writes, made.create_initialization_options())
 
-    async def converse() -> None:
-        ends: Any = Ends(client, opening, line, parsed)
-        async with stdio_server(ends, ends) as (reads, writes):
-            await made.run(reads, writes, made.create_initialization_options())
+
+def _serve(offer: Offer, settings: Settings, client: Wire, opening: Opening, line: bytes) -> NoReturn:
+    import asyncio
+
+    async def go_on() -> None:
+        await converse(offer, Desk(settings, _folder()).ask, Ends(client, opening, line, parsed, last_words))
 
     try:
-        asyncio.run(converse())
+        asyncio.run(go_on())
     except BaseException as error:
         _complain(error, settings)
         leave(1)
@@ -152,13 +164,27 @@ def server(offer: Offer, ask: Ask) -> Server[Any]:
 
 
 def answered(reply: dict[str, Any], client: str) -> types.CallToolResult:
+    """The reply of an operation as the SDK has it."""
+    import mcp_types as types
+
+    return types.CallToolResult.model_validate(answer_on_the_wire(reply, client))
+
+
+def refused(refusal: Refusal, client: str) -> types.CallToolResult:
+    """A refusal as the SDK has it."""
+    import mcp_types as types
+
+    return types.CallToolResult.model_validate(refusal_on_the_wire(refusal, client))
+
+
+def answer_on_the_wire(reply: dict[str, Any], client: str) -> dict[str, Any]:
     """The reply of an operation, where the model of this client reads it; other agents' texts in it are shown only."""
     reply = readable(reply)
     where, _ = READS.get(known_name(client), (BOTH, BOTH))
     return _result(_IN_DATA if where == DATA else wire.dumps(reply), None if where == TEXT else reply)
 
 
-def refused(refusal: Refusal, client: str) -> types.CallToolResult:
+def refusal_on_the_wire(refusal: Refusal, client: str) -> dict[str, Any]:
     """A refusal. Its text is complete for everybody: some clients show a model nothing else of an error."""
     _, where = READS.get(known_name(client), (BOTH, BOTH))
     return _result(error_text(refusal), None if where == TEXT else readable(refusal.as_dict()), is_error=True)
@@ -178,11 +204,9 @@ def _is_said(fact: Any, sentence: str) -> bool:
     return len(cast("list[Any]", fact)) < 2 if isinstance(fact, list) else str(fact) in sentence
 
 
-def _result(text: str, data: dict[str, Any] | None, *, is_error: bool = False) -> types.CallToolResult:
-    import mcp_types as types
-
-    content: list[types.ContentBlock] = [types.TextContent(text=text)]
-    return types.CallToolResult(content=content, structured_content=data, is_error=is_error)
+def _result(text: str, data: dict[str, Any] | None, *, is_error: bool = False) -> dict[str, Any]:
+    more = {} if data is None else {"structuredContent": data}
+    return {"content": [{"text": text, "type": "text"}], "isError": is_error, **more}
 
 
 class Desk:

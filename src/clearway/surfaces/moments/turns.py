@@ -21,7 +21,8 @@ GOES_ON = frozenset({"clear", "resume"})  # a session that ends so goes on under
 def start(visit: Visit) -> Decision:
     """A session starts, or goes on after its context was cleared or compacted."""
     from clearway.crew import agents, briefing
-    from clearway.surfaces.moments import failing
+    from clearway.guard import readset
+    from clearway.surfaces.moments import failing, watching
 
     source = visit.call.source
     visit.still_here()
@@ -29,6 +30,7 @@ def start(visit: Visit) -> Decision:
     _free_runs(visit, over)
     visit.calls.sweep()
     visit.trail.sweep(visit.rooms.clock.wall())
+    readset.sweep(visit.rooms.settings.home, visit.rooms.clock.wall())
     room = visit.home
     if room is None:
         return visit.decision
@@ -42,6 +44,7 @@ def start(visit: Visit) -> Decision:
         return briefing.brief(tx)
 
     visit.decision.add(room.run(tell, caller=visit.caller, writes=False))
+    watching.quietly(visit, lambda: watching.arrived(visit))
     return visit.decision
 
 
@@ -57,11 +60,14 @@ def prompt(visit: Visit) -> Decision:
     background = visit.calls.background(visit.key)
 
     def begin(tx: Tx) -> str:
-        if agents.is_in_turn(tx):
+        unannounced = tx.opening.session is None  # some clients tell no start, or not always
+        if unannounced:
+            agents.begin_session(tx)
+        elif agents.is_in_turn(tx):
             leases.end_turn(tx, "", background)
         agents.turn(tx, begins=True)
         visit.hear(room, tx)
-        return briefing.news(tx)
+        return briefing.brief(tx) if unannounced else briefing.news(tx)
 
     _free_runs(visit, running)
     visit.decision.add(room.run(begin, caller=visit.caller, durable=False))
@@ -121,11 +127,14 @@ def stop(visit: Visit) -> Decision:
 def end(visit: Visit) -> Decision:
     """A session ends. Its paths go at once, unless it says that it goes on under another id."""
     from clearway.crew import agents
+    from clearway.guard import readset
     from clearway.surfaces.moments import gathering
 
     source = visit.call.source
     gathering.keep(visit, "at the end of the session")
     goes_on = source in GOES_ON
+    if not goes_on:  # while it still is a session that can be told of
+        _free_runs(visit, visit.calls.close(visit.key, None, []))
     for room in visit.all_rooms():
         if goes_on:
             room.run(agents.move, caller=visit.caller, durable=False)
@@ -136,14 +145,17 @@ def end(visit: Visit) -> Decision:
     else:
         visit.calls.forget(visit.key)
         visit.trail.forget(visit.key)
+        readset.forget(visit.rooms.settings.home, visit.key)
     return Decision()
 
 
 def _take_over(visit: Visit, earlier: str, begun: Room) -> None:
     """The work of another session goes on here: in its other rooms, too."""
     from clearway.crew import agents
+    from clearway.guard import readset
 
     visit.trail.hand_over(earlier, visit.key)
+    readset.hand_over(visit.rooms.settings.home, earlier, visit.key)
     visit.calls.forget(earlier)
     for room in visit.rooms.of_session(earlier):
         if room is not begun:
@@ -152,3 +164,7 @@ def _take_over(visit: Visit, earlier: str, begun: Room) -> None:
 
 def _free_runs(visit: Visit, over: list[OpenCall]) -> None:
     visit.end_runs([(call.name, call.rooms) for call in over])
+    if any(call.watched is not None for call in over):
+        from clearway.surfaces.moments import watching
+
+        watching.over(visit, over)
