@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 
 from clearway import catalog, repository
 from clearway.config import Caller, Settings
+from clearway.errors import Refusal
 from clearway.guard import danger, shell
 from clearway.guard.glance import is_short
 from clearway.guard.writers import cannot_write
@@ -394,7 +394,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, repo: Path) -> Iterator[Desk]:
+def desk(tmp_path: Path, repo: Path) -> Desk:
     return Desk(tmp_path, repo)
 
 
@@ -521,3 +521,23 @@ def test_whatever_stands_in_a_line_is_judged_without_a_crash(line: str) -> None:
     watch = danger.Watch()
     watch.done(shell.writes(line, "/nowhere/repo", "/home/person", watch=watch))
     assert len(("FORBIDDEN: " + danger.sentence(watch.why)).encode()) <= 240
+
+
+def test_connect_shows_and_writes_the_gate_in_the_persons_own_file(desk: Desk, tmp_path: Path) -> None:
+    from clearway.setup.connect import connect
+
+    home, environ = desk.environ["CLEARWAY_HOME"], {"HOME": str(tmp_path), "PATH": ""}
+    file = Path(home) / "config.toml"
+    file.write_text('# mine\nfail = "closed"\n\n[lease]\npath_seconds = 600\n')
+    shown = connect(["claude"], home, environ=environ, danger_gate=True)
+    assert '+danger = "on"' in shown[-1].diff
+    assert "danger" not in file.read_text()
+    connect(["claude"], home, environ=environ, danger_gate=True, write=True)
+    assert file.read_text() == 'danger = "on"\n# mine\nfail = "closed"\n\n[lease]\npath_seconds = 600\n'
+    assert connect(["claude"], home, environ=environ, danger_gate=True, write=True) == []
+    file.write_text('danger = "off" # not now\n')
+    connect(["claude"], home, environ=environ, danger_gate=True, write=True)
+    assert file.read_text() == 'danger = "on" # not now\n'
+    file.write_text("danger = {")
+    with pytest.raises(Refusal, match="was left alone"):
+        connect(["claude"], home, environ=environ, danger_gate=True, write=True)

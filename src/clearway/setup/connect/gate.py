@@ -11,7 +11,9 @@ from clearway.errors import Refusal
 from clearway.setup.connect import files, tomltext
 from clearway.setup.connect.shapes import Change
 
-_NOTE = "The danger gate refuses destructive commands of agents, not your own; one room ends it: clearway config set danger off."
+_NOTE = (
+    "The danger gate refuses destructive commands of agents, never yours. For one room: clearway config set danger off."
+)
 
 
 def change(home: str) -> list[Change]:
@@ -19,7 +21,8 @@ def change(home: str) -> list[Change]:
     path = os.path.join(home, "config.toml")
     before = files.read(path)
     try:
-        after = tomltext.put(before or "", ("danger",), "on")
+        known = "danger" in tomltext.load(before or "")
+        after = tomltext.put(before or "", ("danger",), "on") if known else 'danger = "on"\n' + (before or "")
     except ValueError as problem:
         raise Refusal(
             "INVALID_ARGUMENT", f"{path} was left alone: {problem}. Nothing was written.", file=path
