@@ -1,8 +1,8 @@
 """Where what a program writes ends up: in a file, in a folder under the name of its source, or somewhere below.
 
 What a program finds by itself is written as a path with wildcards in it: `src/<DEEP>/<ANY>.py` is every such file at
-any depth below `src`. Such a path is asked about and never claimed. The disk is asked what is a folder, and for the names
-in one that is copied, within bounds.
+any depth below `src`. Such a path is asked about and never claimed. The disk is asked what is a folder, and for the
+names in one that is copied, within bounds.
 """
 
 from __future__ import annotations

@@ -6,14 +6,20 @@ prints what nobody knows.
 
 from __future__ import annotations
 
-from clearway.guard.shellwords import NOTHING, UNKNOWN, Value, ansi, join
+import os
+
+from clearway.guard.shellglobs import names_in
+from clearway.guard.shellwords import ALTERNATIVES_MAX, NOTHING, UNKNOWN, Value, ansi, join
 from clearway.guard.writers import split_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from clearway.guard.shellwords import Scope
     from clearway.guard.writers import Run
+
+READ_BYTES_MAX = 65_536
 
 
 def _cd(run: Run) -> Value:
@@ -90,13 +96,37 @@ def _formatted(form: str, arguments: list[Value]) -> Value:
 
 def _cat(run: Run) -> Value:
     files = split_options(run.arguments, anywhere=True)[1]
-    return (run.stdin or UNKNOWN) if all(file.text == "-" for file in files) else UNKNOWN
+    if all(file.text == "-" for file in files):
+        return run.stdin or UNKNOWN
+    return read_file(files[0], run.scope) if len(files) == 1 else UNKNOWN
 
 
 def _ls(run: Run) -> Value:
-    """The names it was given, if they are files; certainly nothing more can be told from here."""
-    files = split_options(run.arguments, anywhere=True)[1]
-    return Value((text + "\n" for file in files for text in file.texts), known=False)
+    """The names it was given, and what is in folders; there may be more of them when the line runs."""
+    options, files = split_options(run.arguments, anywhere=True)
+    if any("l" in option or "R" in option for option, _ in options):
+        return UNKNOWN
+    names: list[str] = []
+    for text in (text for file in files or [Value((".",))] for text in file.texts):
+        folders = [os.path.join(here, text) for here in run.scope.cwd.texts]
+        folder = next(filter(os.path.isdir, folders), "")
+        if folder and not any(option == "-d" for option, _ in options):
+            names += [name for name in names_in(folder)[:ALTERNATIVES_MAX] if name[:1] != "."]
+        else:
+            names.append(text)
+    return Value((name + "\n" for name in names), known=False)
+
+
+def read_file(file: Value, scope: Scope) -> Value:
+    """The text of a small file, as it is now: by the time that the line runs it may be another."""
+    path = os.path.join(scope.cwd.text or "", file.text or "")
+    try:
+        if not os.path.isabs(path) or not os.path.isfile(path) or os.path.getsize(path) > READ_BYTES_MAX:
+            return UNKNOWN
+        with open(path, encoding="utf-8") as opened:
+            return Value((opened.read(READ_BYTES_MAX),), known=False)
+    except (OSError, ValueError):
+        return UNKNOWN
 
 
 def _read(run: Run) -> Value:

@@ -29,18 +29,18 @@ def globbed(marked: str, cwd: str) -> list[str]:
         tokens = _tokens(part)
         longer: list[str] = []
         for folder in found:
-            names = _names(os.path.join(cwd, folder))
+            names = names_in(os.path.join(cwd, folder))
             entries += len(names)
             hidden = tokens[0] == "."
             longer += [os.path.join(folder, name) for name in names if hidden or name[:1] != "."
-                       if _matches(name, tokens)]  # fmt: skip
+                       if matches(name, tokens)]  # fmt: skip
             if len(longer) > NAMES_MAX or entries > ENTRIES_MAX:
                 return []
         found = longer
     return [path for path in found if path and os.path.lexists(os.path.join(cwd, path))]
 
 
-def _names(folder: str) -> list[str]:
+def names_in(folder: str) -> list[str]:
     try:
         return sorted(os.listdir(folder)) if os.path.isabs(folder) else []
     except (OSError, ValueError):
@@ -66,7 +66,7 @@ def _tokens(part: str) -> list[str]:
     return [token for token in tokens if token not in {"", "\1"}]
 
 
-def _matches(name: str, tokens: list[str]) -> bool:
+def matches(name: str, tokens: list[str]) -> bool:
     """The usual walk with one step back: to the last star, one character further on."""
     at = token = 0
     star = back = -1

@@ -5,8 +5,13 @@ Each takes the run and gives back what it prints, as builtins do. They change no
 
 from __future__ import annotations
 
+import os
+
 from clearway import repository
+from clearway.guard.finders import find, found_by_name
+from clearway.guard.goals import ANY, base_name, below, beside
 from clearway.guard.shellwords import UNKNOWN, Value, join
+from clearway.guard.starters import interpreter, script_of
 from clearway.guard.writers import split_options
 
 TYPE_CHECKING = False
@@ -14,27 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clearway.guard.writers import Run
-
-_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-_FOUND = Value((), known=False)
-
-
-def _find(run: Run) -> Value:
-    """`find ... -exec COMMAND {} ;`: what is found is not known, the rest of the command is."""
-    at = 0
-    while at < len(run.arguments):
-        word = run.arguments[at].text
-        at += 1
-        if word not in _FIND_RUNS:
-            continue
-        end = at
-        while end < len(run.arguments) and run.arguments[end].text not in {";", "+"}:
-            end += 1
-        words = [_FOUND if "{}" in (each.text or "") else each for each in run.arguments[at:end]]
-        if words:
-            run.walk.run(words, run.scope.copy(), UNKNOWN)
-        at = end
-    return UNKNOWN
 
 
 def _watch(run: Run) -> Value:
@@ -55,19 +39,149 @@ def _with_a_text(run: Run) -> Value:
 
 
 def _git(run: Run) -> Value:
-    """`git rev-parse --show-toplevel`, with which so many lines begin."""
+    """`git rev-parse --show-toplevel`, with which so many lines begin, and the files that `git ls-files` lists."""
     words = [argument.text for argument in run.arguments]
     if words == ["rev-parse", "--show-toplevel"]:
         roots = [repository.holding(folder) for folder in run.scope.cwd.texts]
         return Value((f"{root.root}\n" for root in roots if root), run.scope.cwd.known and None not in roots)
     run.walk.ran_programs = True
+    if words[:1] == ["ls-files"] and not any((word or "-").startswith("-") and word != "--" for word in words[1:]):
+        given = [word for word in run.arguments[1:] if word.text != "--"]
+        listed = [_listed(word) for word in given] or [Value((below("."),))]
+        return Value((text.removeprefix("./") + "\n" for each in listed for text in each.texts), known=False)
     return UNKNOWN
 
 
+def _listed(word: Value) -> Value:
+    """Of git's patterns, a star reaches across folders."""
+    return word.map(lambda text: below(".", text.replace("*", ANY)) if "*" in text and "/" not in text else text)
+
+
+def _entr(run: Run) -> Value:
+    """`ls | entr COMMAND`: run whenever a file changes."""
+    words = split_options(run.arguments)[1]
+    return run.walk.run(words, run.scope.copy(), None) if words else UNKNOWN
+
+
+def _parallel(run: Run) -> Value:
+    """`parallel COMMAND ::: WORDS`, or with the lines it is fed."""
+    valued = frozenset("-j --jobs -N -n -I -a --arg-file -S --joblog --results --delay --timeout -d".split())
+    words = split_options(run.arguments, valued)[1]
+    at = next((number for number, word in enumerate(words) if word.text in {":::", ":::+", "::::"}), len(words))
+    command, given = words[:at], [word for word in words[at:] if (word.text or "")[:3] != ":::"]
+    fed = run.stdin or UNKNOWN
+    lines = Value(line for text in fed.texts for line in text.split("\n") if line)
+    every = Value(text for word in given for text in word.texts) if at < len(words) else Value(lines.texts, fed.known)
+    if not command:
+        return run.walk.read_script(every, run.scope.copy(), None)
+    placed = any("{}" in text for word in command for text in word.texts)
+    filled = [replaced(word, "{}", every) for word in command] if placed else [*command, every]
+    if len(filled) == 1 or " " in (filled[0].text or ""):
+        return run.walk.read_script(join(filled), run.scope.copy(), None)
+    return run.walk.run(filled, run.scope.copy(), None)
+
+
+def replaced(argument: Value, place: str, words: Value) -> Value:
+    """An argument with what stands for these words filled in."""
+    if not any(place in text for text in argument.texts):
+        return argument
+    texts = (text.replace(place, word) for text in argument.texts for word in words.texts)
+    return Value(texts, argument.known and words.known, argument.fetched or words.fetched)
+
+
+def _later(run: Run) -> Value:
+    """`at now`, `batch`: commands on stdin, run in this folder."""
+    if run.stdin is None or any(word.text == "-f" for word in run.arguments):
+        run.walk.unknown = True
+        return UNKNOWN
+    return run.walk.read_script(run.stdin, run.scope.copy(), None)
+
+
+def _windows(run: Run) -> Value:
+    """`pwsh -Command TEXT`, `cmd /c TEXT`: their backslashes are slashes."""
+    words = run.arguments
+    for at, word in enumerate(words):
+        option = (word.text or "").lower()
+        if option in {"/c", "/k", "//c"} or (len(option) > 1 and "-command".startswith(option)):
+            return run.walk.read_script(windows_text(join(words[at + 1 :])), run.scope.copy(), None)
+        if option[:1] not in {"-", "/"}:
+            break
+    run.walk.ran_programs = True
+    if run.stdin is not None and (not words or words[-1].text == "-"):
+        return run.walk.read_script(windows_text(run.stdin), run.scope.copy(), None)
+    reads = interpreter("pwsh")
+    script = script_of(reads, words) if reads else None
+    if script is not None:
+        run.walk.start(script, run.scope)
+    return UNKNOWN
+
+
+def windows_text(text: Value) -> Value:
+    return text.map(lambda line: line.replace("`\n", " ").replace("\\", "/"))
+
+
+def _base(run: Run) -> Value:
+    words = split_options(run.arguments, frozenset({"-s", "--suffix"}), anywhere=True)
+    ending = next((value.text for _, value in words[0] if value is not None), None)
+    names = words[1]
+    if ending is None and len(names) == 2 and not words[0]:
+        ending, names = names[1].text, names[:1]
+    made = [name.map(base_name) for name in names]
+    made = [name.map(lambda text: text.removesuffix(ending)) for name in made] if ending else made
+    return _lines(made)
+
+
+def _folder(run: Run) -> Value:
+    names = split_options(run.arguments, anywhere=True)[1]
+    return _lines([name.map(lambda text: os.path.dirname(text.rstrip("/")) or ".") for name in names])
+
+
+def _real(run: Run) -> Value:
+    """`realpath FILE`: the whole path; links are followed where the path is used."""
+    options, names = split_options(run.arguments, frozenset({"--relative-to", "--relative-base"}), anywhere=True)
+    if any(text[:10] == "--relative" for text, _ in options) or not run.scope.cwd.text:
+        return UNKNOWN
+    here = run.scope.cwd.text
+    return _lines([name.map(lambda text: os.path.normpath(os.path.join(here, text))) for name in names])
+
+
+def _read_link(run: Run) -> Value:
+    if any(word.text in {"-f", "-e", "-m", "--canonicalize"} for word in run.arguments):
+        return _real(run)
+    return UNKNOWN
+
+
+def _lines(names: list[Value]) -> Value:
+    return join([beside(name, "\n") for name in names], "") if names else UNKNOWN
+
+
+def _passes(run: Run) -> Value:
+    """`sort`, with nothing but stdin to read: the same lines."""
+    if run.stdin is None or any((word.text or "")[:1] != "-" for word in run.arguments):
+        return UNKNOWN
+    return run.stdin
+
+
 RUNNERS: dict[str, Callable[[Run], Value]] = {
-    "find": _find,
+    "at": _later,
+    "basename": _base,
+    "batch": _later,
+    "cmd": _windows,
+    "dirname": _folder,
+    "entr": _entr,
+    "fd": found_by_name,
+    "fdfind": found_by_name,
+    "find": find,
     "git": _git,
+    "parallel": _parallel,
+    "powershell": _windows,
+    "pwsh": _windows,
+    "readlink": _read_link,
+    "realpath": _real,
     "script": _with_a_text,
+    "sort": _passes,
     "su": _with_a_text,
+    "tac": _passes,
+    "uniq": _passes,
     "watch": _watch,
 }

@@ -12,10 +12,10 @@ import os
 
 from clearway.guard import patches
 from clearway.guard.glance import starts_nothing
-from clearway.guard.shellbuiltins import BUILTINS
+from clearway.guard.shellbuiltins import BUILTINS, read_file
 from clearway.guard.shellfound import SYSTEM_FOLDERS, Found
 from clearway.guard.shellparse import TOO_LONG, Parser, every_node
-from clearway.guard.shellrunners import RUNNERS
+from clearway.guard.shellrunners import RUNNERS, replaced
 from clearway.guard.shelltree import WRITING, leaves, succeeds, unchained
 from clearway.guard.shellwords import (
     NOTHING,
@@ -62,6 +62,7 @@ CALLS_MAX = 12  # functions within functions, scripts within scripts
 
 _SUBSTITUTIONS = frozenset({"CmdSubst", "ProcSubst"})
 _OTHER_EXPANSIONS = ("Excl", "Length", "Width", "Repl", "Slice", "Names", "NestedParam")
+_XARGS_PIECEWISE = frozenset({"-n", "--max-args", "-L", "--max-lines", "-s", "--max-chars"})
 _PROCESS_FILE = Value(("/dev/fd/63",))
 
 
@@ -179,7 +180,8 @@ class Walk(Found):
         parts = word["Parts"]
         if len(parts) == 1 and parts[0]["Type"] == "ProcSubst":
             return self._statements(parts[0].get("Stmts"), scope.copy(), None)
-        return NOTHING if self._one(word, scope).text == "/dev/null" else UNKNOWN
+        file = self._one(word, scope)
+        return NOTHING if file.text == "/dev/null" else read_file(file, scope)
 
     def _document(self, node: Node, scope: Scope) -> Value:
         """The text of a here-document. It is only text: what it means is up to the command that reads it."""
@@ -261,6 +263,8 @@ class Walk(Found):
             return self._launch(program, arguments, scope.copy(), fed)
         self.ran_programs = True
         reads = interpreter(program)
+        if reads and arguments and arguments[0].text == "-m" and program.startswith("py"):  # by the name of a module
+            return self.run(arguments[1:], scope, fed) if len(arguments) > 1 else UNKNOWN
         script = script_of(reads, arguments) if reads else None
         if script is not None:
             self.start(script, scope)
@@ -310,7 +314,10 @@ class Walk(Found):
         source = UNKNOWN if fed is None or any(option in {"-a", "--arg-file"} for option, _ in options) else fed
         words = Value((word for text in source.texts for word in text.split()), source.known, source.fetched)
         place = next((value.text for option, value in options if option in {"-I", "-J"} and value), None)
-        command = [_replaced(each, place, words) for each in operands] if place else [*operands, words]
+        command = [replaced(each, place, words) for each in operands] if place else [*operands, words]
+        together = not place and words.known and not any(option in _XARGS_PIECEWISE for option, _ in options)
+        if together and source.text is not None:  # as one command
+            command = [*operands, *(Value((word,), True, source.fetched) for word in source.text.split())]
         return self.run(command, scope, UNKNOWN) if len(command) > 1 or place else UNKNOWN
 
     def _shell(self, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
@@ -603,13 +610,6 @@ def _may_assign(word: Value) -> bool:
         return not word.texts
     name, sign, _ = word.text.partition("=")
     return bool(sign) and name.isidentifier()
-
-
-def _replaced(argument: Value, place: str, words: Value) -> Value:
-    if not any(place in text for text in argument.texts):
-        return argument
-    texts = (text.replace(place, word) for text in argument.texts for word in words.texts)
-    return Value(texts, argument.known and words.known, argument.fetched or words.fetched)
 
 
 def _shell_options(arguments: list[Value]) -> tuple[bool, list[Value]]:

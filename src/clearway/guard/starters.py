@@ -6,7 +6,7 @@ starts is named beside what it writes. A text given in the line itself is no fil
 
 from __future__ import annotations
 
-from clearway.guard.writers import split_options
+from clearway.guard.writers import WRITERS, split_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,18 +71,19 @@ LAUNCHERS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
         ("bundle", "exec", ""),
         ("conda", "run", "-n --name -p --prefix --cwd"),
         ("hatch", "run", "-e --env"),
-        ("npm", "exec", "-w --workspace -c --call --package"),
+        ("npm", "exec x", "-w --workspace -c --call --package"),
         ("pdm", "run", "-p --project"),
         ("pipenv", "run", ""),
         ("pixi", "run", "-e --environment --manifest-path"),
-        ("pnpm", "exec", "-C --dir --filter"),
+        ("pnpm", "exec dlx", "-C --dir --filter"),
         ("poetry", "run", "-C --directory -P --project"),
         ("rye", "run", ""),
         ("uv", "run", _UV_VALUED),
-        ("yarn", "exec", "--cwd"),
+        ("yarn", "exec dlx run", "--cwd"),
     )
 }
 
+_RUN_ANYTHING = frozenset({"pnpm", "yarn"})  # `yarn prettier`: a word that is none of their own is a program
 _SCRIPT_ENDINGS = (".py", ".sh")  # what a launcher also runs by its bare name
 
 
@@ -108,7 +109,8 @@ def launched(program: str, arguments: list[Value]) -> list[Value]:
     words, valued = LAUNCHERS[program]
     operands = split_options(arguments, valued)[1]
     if not operands or operands[0].text not in words:
-        return []
+        own = bool(operands) and program in _RUN_ANYTHING and WRITERS.get(operands[0].text or "") == "formatters"
+        return operands if own else []
     return split_options(operands[1:], valued)[1]
 
 

@@ -1,0 +1,139 @@
+"""Programs that look for files and do something with each: `find`, `fd`.
+
+What they will find is not asked of the disk: it is written as paths with wildcards, as far as the conditions are about
+names. Other conditions (age, size, owner, what is left out) make it unknown.
+"""
+
+from __future__ import annotations
+
+from clearway.guard.goals import ANY, below
+from clearway.guard.shellwords import UNKNOWN, Value
+from clearway.guard.writers import split_options
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from clearway.guard.writers import Run
+
+_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_WRITES = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
+_NAMES = frozenset({"-name", "-iname"})
+_TELLS_NOTHING = frozenset(
+    "-print -print0 -depth -d -xdev -mount -follow -true -a -and -o -or ( ) -noleaf -ls -daystart".split()
+)
+_FILES = frozenset({"f", "d", "l"})
+
+
+class _Search:
+    """A search so far: where it looks, the names it looks for, and what else limits it."""
+
+    __slots__ = ("deep", "doubtful", "folders", "names", "starts", "within")
+
+    def __init__(self, folders: list[Value]) -> None:
+        self.folders = folders
+        self.names: list[Value] = []
+        self.deep = True
+        self.starts = True  # the folder itself is found as well
+        self.within = True
+        self.doubtful = False
+
+    def found(self) -> Value:
+        """The paths it may find."""
+        if self.doubtful or any(not folder.texts for folder in self.folders):
+            return UNKNOWN
+        texts: list[str] = []
+        for folder in self.folders:
+            for where in folder.texts:
+                texts += [where] if self.starts and not self.names else []
+                texts += [
+                    below(where, name.replace("*", ANY).replace("?", ANY), deep=self.deep)
+                    for name in (text for each in self.names or [Value(("*",))] for text in each.texts)
+                    if self.within
+                ]
+        return Value(texts, known=False)
+
+
+def find(run: Run) -> Value:
+    words = run.arguments
+    at = 0
+    while at < len(words) and words[at].text in {"-H", "-L", "-P"}:
+        at += 1
+    start = at
+    while at < len(words) and (words[at].text or "x")[:1] not in "-(!" and words[at].text != "":
+        at += 1
+    search = _Search(words[start:at] or [Value((".",))])
+    acts: list[tuple[str, list[Value]]] = []
+    while at < len(words):
+        at = _condition(search, words, at, acts)
+    for act, rest in acts:
+        _act(run, search, act, rest)
+    printed = search.found()
+    silent = any(act == "-delete" or act in _RUNS for act, _ in acts)
+    return UNKNOWN if silent else Value((text + "\n" for text in printed.texts), known=False)
+
+
+def _condition(search: _Search, words: list[Value], at: int, acts: list[tuple[str, list[Value]]]) -> int:
+    """Take one condition or action in; where the next one begins."""
+    word, value = words[at].text or "", words[at + 1] if at + 1 < len(words) else None
+    if word in _RUNS:
+        end = at + 1
+        while end < len(words) and words[end].text not in {";", "+"}:
+            end += 1
+        acts.append((word, words[at + 1 : end]))
+        return end + 1
+    if word == "-delete":
+        acts.append((word, []))
+    elif word in _WRITES and value is not None:
+        acts.append((word, [value]))
+        return at + (3 if word == "-fprintf" else 2)
+    elif word in _NAMES and value is not None:
+        search.names.append(value)
+        search.doubtful = search.doubtful or not value.known or any("[" in text for text in value.texts)
+        return at + 2
+    elif word == "-type" and value is not None and value.text in _FILES:
+        search.starts = search.starts and value.text == "d"
+        return at + 2
+    elif word in {"-maxdepth", "-mindepth"} and value is not None:
+        depth = value.text or ""
+        search.deep = search.deep and (word == "-mindepth" or depth not in {"0", "1"})
+        search.starts = search.starts and (word == "-maxdepth" or depth == "0")
+        search.within = search.within and (word, depth) != ("-maxdepth", "0")
+        return at + 2
+    elif word not in _TELLS_NOTHING:
+        search.doubtful = True
+    return at + 1
+
+
+def _act(run: Run, search: _Search, act: str, rest: list[Value]) -> None:
+    if act == "-delete":
+        run.walk.touch(search.found(), "delete", run.scope)
+    elif act in _WRITES:
+        run.walk.touch(rest[0], "edit", run.scope)
+    elif rest:
+        found = search.found()
+        filled = [
+            Value((text.replace("{}", path) for text in word.texts for path in found.texts), known=False)
+            if any("{}" in text for text in word.texts)
+            else word
+            for word in rest
+        ]
+        run.walk.run(filled, run.scope.copy(), UNKNOWN)
+
+
+def found_by_name(run: Run) -> Value:
+    """`fd -e py -x COMMAND`: every file of an ending. A pattern of `fd` is an expression, which is not read."""
+    words = run.arguments
+    at = next((n for n, word in enumerate(words) if word.text in {"-x", "-X", "--exec", "--exec-batch"}), len(words))
+    valued = frozenset("-e --extension -t --type -d --max-depth -E --exclude -S --size --changed-within".split())
+    options, operands = split_options(words[:at], valued, anywhere=True)
+    endings = [value for text, value in options if text in {"-e", "--extension"} and value is not None]
+    plain = {text for text, _ in options} <= {"-e", "--extension", "-t", "--type", "-H", "-I", "-0"}
+    search = _Search(operands[1:] or [Value((".",))])
+    search.names = [ending.map(lambda text: f"*.{text}") for ending in endings]
+    search.starts = False
+    search.doubtful = not plain or not all((operand.text or "") in {".", ""} for operand in operands[:1])
+    if at + 1 < len(words):
+        rest = words[at + 1 :]
+        placed = any("{}" in text for word in rest for text in word.texts)
+        _act(run, search, "-exec", rest if placed else [*rest, Value(("{}",))])
+        return UNKNOWN
+    return Value((text + "\n" for text in search.found().texts), known=False)
