@@ -42,6 +42,21 @@ ARTIFACTS_MAX = 20
 ARTIFACT_URI_CHARS_MAX = 4_096
 ARTIFACT_TITLE_CHARS_MAX = 300
 
+# --- messages ---------------------------------------------------------------------------------------------------
+MESSAGE_CHARS_MAX = 20_000
+MESSAGE_NOTE_CHARS_MAX = 500
+DEDUPE_KEY_CHARS_MAX = 128
+MESSAGES_SHOWN = 20  # at once, to a model that did not ask
+SHOWN_CHARS_MAX = 1_500  # of each of them
+INBOX_CHARS = 1_500  # of each in a list; one alone is shown whole
+MESSAGES_IN_ROOM = 10
+REMINDERS_SHOWN = 10
+MAIL_BYTES_MAX = 16_384  # of all that one prompt shows
+MAIL_BYTES_MIN = 800  # what a brief leaves for messages
+REMINDED_MS = 3 * 86_400_000  # so long after it was sent, a message is not forgotten
+DELAY_SECONDS_MAX = 30 * 86_400
+OVERDUE_SECONDS_MAX = 30 * 86_400
+
 # --- paths ------------------------------------------------------------------------------------------------------
 PATH_CHARS_MAX = 4_096
 PATHS_PER_CLAIM_MAX = 64

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from clearway.clock import Clock
 
 _BYTES_MAX = 16_384
+_WHOLE_BYTES_MAX = 2_097_152  # with what the disk said of WATCHED_MAX files
 _COUNT_MAX = 64
 _NAME_MAX = 100  # of a thread and of a call, which share a file name
 _MODULUS = (1 << 89) - 1
@@ -29,9 +30,10 @@ _MODULUS = (1 << 89) - 1
 
 class OpenCall:
     """One call: its `name` is unique in its session; since when it runs (monotonic ms of `boot`, and wall ms); the
-    `rooms` in which it holds what it started; the client's `task` if it goes on in the background."""
+    `rooms` in which it holds what it started; the client's `task` if it goes on in the background. `acts`: it may write
+    by itself, which a subagent's call does not. `watched`: what the disk said of others' files when it began."""
 
-    __slots__ = ("at", "boot", "name", "rooms", "task", "wall")
+    __slots__ = ("acts", "at", "boot", "name", "rooms", "task", "wall", "watched")
 
     def __init__(self, name: str, boot: str, at: int, wall: int, rooms: list[str], task: str = "") -> None:
         self.name = name
@@ -40,6 +42,8 @@ class OpenCall:
         self.wall = wall
         self.rooms = rooms
         self.task = task
+        self.acts = True
+        self.watched: dict[str, Any] | None = None
 
 
 class OpenCalls:
@@ -54,14 +58,15 @@ class OpenCalls:
 
     # --- one call -----------------------------------------------------------------------------------------------
 
-    def begin(self, session: str, thread: str, call: str, given: str) -> OpenCall:
+    def begin(self, session: str, thread: str, call: str, given: str, *, acts: bool = True) -> OpenCall:
         """A call begins. call: the client's id for it, or empty; given: what is called, by which it is known then.
 
         Where no file can be written the call is made all the same, and holds nothing."""
         made = OpenCall("", self._clock.boot(), self._clock.monotonic(), self._clock.wall(), [])
+        made.acts = acts
         if call:
             made.name = _of_thread(thread) + file_name(call, _NAME_MAX)
-            self._write(session, made, os.O_CREAT)
+            self._write(session, made, os.O_CREAT | os.O_TRUNC)
             return made
         for count in range(_COUNT_MAX):
             made.name = f"{_of_thread(thread)}~{_digest(given)}~{count:02}"
@@ -85,14 +90,14 @@ class OpenCalls:
         """An open call, left as it is."""
         known = _of_thread(thread) + (file_name(call, _NAME_MAX) if call else f"~{_digest(given)}~")
         names = [name for name in self._names(session) if name == known or (not call and name.startswith(known))]
-        return self._read(session, max(names)) if names else None
+        return self._read(session, max(names), whole=True) if names else None
 
     # --- those of a session or thread ---------------------------------------------------------------------------
 
-    def newest(self, session: str) -> OpenCall | None:
-        """The one that began last in this boot of the machine."""
+    def newest(self, session: str, *, acting: bool = False) -> OpenCall | None:
+        """The one that began last in this boot of the machine. acting: of those that may write by themselves."""
         boot = self._clock.boot()
-        found = [call for call in self._all(session) if call.boot == boot]
+        found = [call for call in self._all(session) if call.boot == boot and (call.acts or not acting)]
         return max(found, key=lambda call: call.at, default=None)
 
     def close(self, session: str, thread: str | None, running: Collection[str] | None = None) -> list[OpenCall]:
@@ -107,8 +112,9 @@ class OpenCalls:
                 ended = call.task not in running
             else:
                 ended = here and not call.task
-            if ended and self._take(session, call.name) is not None:
-                over.append(call)
+            taken = self._take(session, call.name) if ended else None
+            if taken is not None:
+                over.append(taken)
         return over
 
     def background(self, session: str) -> list[str]:
@@ -117,9 +123,8 @@ class OpenCalls:
 
     def forget(self, session: str) -> list[OpenCall]:
         """The session is over, and all its calls; which."""
-        over = self._all(session)
-        for call in over:
-            self._take(session, call.name)
+        taken = [self._take(session, name) for name in self._names(session)]
+        over = [call for call in taken if call is not None]
         try:
             os.rmdir(self._of(session))
         except OSError:
@@ -165,16 +170,21 @@ class OpenCalls:
         found = (self._read(session, name) for name in self._names(session))
         return [call for call in found if call is not None]
 
-    def _read(self, session: str, name: str) -> OpenCall | None:
-        said = _object(_text(os.path.join(self._of(session), name)))
+    def _read(self, session: str, name: str, *, whole: bool = False) -> OpenCall | None:
+        raw = _text(os.path.join(self._of(session), name), _WHOLE_BYTES_MAX if whole else _BYTES_MAX)
+        first, _, second = raw.partition(b"\n")
+        said = _object(first)
         boot, at, wall, rooms, task = (said.get(key) for key in ("boot", "at", "wall", "rooms", "task"))
         if not isinstance(boot, str) or not isinstance(at, int) or not isinstance(wall, int):
             return None
         listed = [room for room in rooms if isinstance(room, str)] if wire.is_list(rooms) else []
-        return OpenCall(name, boot, at, wall, listed, task if isinstance(task, str) else "")
+        call = OpenCall(name, boot, at, wall, listed, task if isinstance(task, str) else "")
+        call.acts = said.get("acts") is not False
+        call.watched = _object(second) if whole and second else None
+        return call
 
     def _take(self, session: str, name: str) -> OpenCall | None:
-        call = self._read(session, name)
+        call = self._read(session, name, whole=True)
         _unlink(os.path.join(self._of(session), name))
         return call
 
@@ -202,9 +212,10 @@ class OpenCalls:
 
 
 def text(call: OpenCall) -> str:
-    """What the file of a call says. The fast step reads it, too."""
+    """What the file of a call says. On a line of its own stands what is only read when the call is over."""
     said: dict[str, Any] = {"boot": call.boot, "at": call.at, "wall": call.wall, "rooms": call.rooms}
-    return wire.dumps(said | ({"task": call.task} if call.task else {}))
+    said |= ({"task": call.task} if call.task else {}) | ({} if call.acts else {"acts": False})
+    return wire.dumps(said) + ("" if call.watched is None else "\n" + wire.dumps(call.watched))
 
 
 def _of_thread(thread: str) -> str:
@@ -223,13 +234,13 @@ def _listed(folder: str) -> list[str]:
         return []
 
 
-def _text(file: str) -> bytes:
+def _text(file: str, longest: int = _BYTES_MAX) -> bytes:
     try:
         descriptor = os.open(file, os.O_RDONLY)
     except (OSError, ValueError):
         return b""
     try:
-        return os.read(descriptor, _BYTES_MAX)
+        return os.read(descriptor, longest)
     except OSError:
         return b""
     finally:

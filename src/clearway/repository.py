@@ -93,10 +93,10 @@ def locate(raw: str, cwd: str, home: str, clock: Clock) -> Place:
     repository = holding(path)
     wide = _is_wide(path, cwd, home)
     if repository is None:
-        key = _key(path, path if os.path.isdir(path) else os.path.dirname(path))
+        key = key_of(path, path if os.path.isdir(path) else os.path.dirname(path))
         return Place(path, None, f"host-{platforms.host_name()}", key, path, wide=wide, file=_many_named(path))
     shown = os.path.relpath(path, repository.root).replace(os.sep, "/")
-    key = _key(shown, repository.root)
+    key = key_of(shown, repository.root)
     return Place(path, repository, checkout_id(repository, clock), key, shown, wide=wide, file=_many_named(path))
 
 
@@ -170,7 +170,8 @@ def _is_below(folder: str, inode: int, looks: int) -> tuple[bool, int]:
     return False, looks
 
 
-def _key(shown: str, folder: str) -> str:
+def key_of(shown: str, folder: str) -> str:
+    """The key of a path from a checkout's root. folder: one that exists there, for its volume's ways with names."""
     return paths.key(shown, folds=platforms.ignores_case(folder), composes=platforms.MACOS)
 
 

@@ -103,13 +103,13 @@ class Rooms:
     def of_repository(self, place: Repository | None) -> Room:
         """The room of a repository, made if it has none yet; the machine room for None."""
         if place is None:
-            return self._of_project(MACHINE)
+            return self.of_project(MACHINE)
         if self.settings.room:
             return self._chosen(place)
         project = self.project_of(place)
         if project not in self._open:
             self._check_connected(place, project)
-        return self._of_project(project)
+        return self.of_project(project)
 
     def check_home(self, folder: str) -> None:
         """Refuse a home inside the repository in which someone works: before anything is written there."""
@@ -119,14 +119,15 @@ class Rooms:
 
     def of_session(self, session: str) -> list[Room]:
         """The rooms in which a session has acted on this machine: one that works in several ends its turn in all."""
-        return [self._of_project(project) for project in rooms_with(beat_folder(self.settings.home), session)]
+        return [self.of_project(project) for project in rooms_with(beat_folder(self.settings.home), session)]
 
     def others_of(self, session: str) -> list[Room]:
         """Those of them that this process has not asked yet."""
         asked = set(self._open.values())
         return [room for room in self.of_session(session) if room not in asked]
 
-    def _of_project(self, project: str) -> Room:
+    def of_project(self, project: str) -> Room:
+        """The room of the project with that id, made if there is none yet; MACHINE is the machine room."""
         room = self._open.get(project)
         if room is None:
             room = self._open[project] = self._off_the_shelf(project) or self._kept(project)
@@ -266,6 +267,28 @@ class Rooms:
         return self._ask(operation, arguments, caller)
 
     def _ask(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        reply = self._answered(operation, arguments, caller)
+        if operation.name == "claim_paths":
+            self._copy_what_is_held(arguments, caller)
+        return reply
+
+    def _copy_what_is_held(self, arguments: dict[str, Any], caller: Caller) -> None:
+        """Files that were claimed by name are copied as they are now, so that what others do to them can be undone. A
+        claim stands without it."""
+        from clearway.guard import snapshots
+
+        for raw in arguments["paths"]:
+            try:
+                room, place = self.placed(raw, arguments.get("cwd") or caller.cwd)
+                if place.repository is None:
+                    continue
+                store = snapshots.Store(self.settings.home, room.project, self.clock.wall())
+                taken = snapshots.copies(store, [place])
+                room.run(lambda tx, taken=taken: snapshots.write(tx, taken), caller=caller, durable=False)
+            except (Refusal, OSError):
+                continue
+
+    def _answered(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
         groups = self._by_room(operation, arguments, caller)
         if groups is None:
             return self.of_folder(caller.cwd).ask(operation, arguments, caller)

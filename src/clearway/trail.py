@@ -25,7 +25,8 @@ _PATH_CHARS = 1_000
 
 
 class Step:
-    """One thing that was done: a path that was changed, or a command, with its exit status if the client told it."""
+    """One thing that was done: a command, with its exit status if the client told it, or a path that was changed, with
+    the time (ns) that the disk then gave as that of its last change."""
 
     __slots__ = ("kind", "status", "wall", "what")
 
@@ -46,7 +47,8 @@ class Trail:
 
     def changed(self, session: str, wall: int, paths: Iterable[str]) -> None:
         """These files were changed by a call that is over. paths: absolute."""
-        self._append(session, "".join(line(wall, CHANGED, path) for path in paths if len(path) <= _PATH_CHARS))
+        short = (path for path in paths if len(path) <= _PATH_CHARS)
+        self._append(session, "".join(line(wall, CHANGED, path, _modified(path)) for path in short))
 
     def ran(self, session: str, wall: int, command: str, status: int | None) -> None:
         """This command is over. status: how it ended, None where the client does not say."""
@@ -66,6 +68,11 @@ class Trail:
             if wire.is_list(said) and len(said) == 4 and isinstance(said[0], int) and isinstance(said[2], str):
                 found.append(Step(said[0], str(said[1]), said[2], said[3] if isinstance(said[3], int) else None))
         return found
+
+    def left(self, session: str, path: str) -> int | None:
+        """The time of a file's last change (ns) when the session's own edit of it was over, if it edited it lately."""
+        found = [step.status for step in self.steps(session) if step.kind == CHANGED and step.what == path]
+        return found[-1] if found else None
 
     def hand_over(self, session: str, to: str) -> None:
         """The work goes on under another session's id."""
@@ -136,6 +143,13 @@ class Trail:
             return os.read(descriptor, TRAIL_BYTES_MAX * 2).decode("utf-8", "replace")
         finally:
             os.close(descriptor)
+
+
+def _modified(path: str) -> int | None:
+    try:
+        return os.stat(path).st_mtime_ns
+    except (OSError, ValueError):
+        return None
 
 
 def line(wall: int, kind: str, what: str, status: int | None = None) -> str:

@@ -17,6 +17,7 @@ _UNSEEN = frozenset(
     + [*range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x2070), 0x3164, *range(0xFE00, 0xFE0E), 0xFEFF]
     + [0xFFA0, *range(0xFFF0, 0xFFFC), *range(0xE0000, 0xE0200)]
 )
+_PLAIN_WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./@:,+%")
 # In a reply, the texts that may have several lines.
 _BODIES = frozenset(
     "acceptance_criteria blocked_reason content description next_steps reason_details result_summary text "
@@ -64,6 +65,13 @@ def exact(text: str) -> str:
     before = len(text) - len(text.lstrip(" ")) if body else len(text)
     shown = [f"<U+{ord(letter):04X}>" if letter.isspace() and letter != " " else _code(letter) for letter in body]
     return "".join([_SPACE * before, *shown, _SPACE * (len(text) - before - len(body))])
+
+
+def typed(name: str) -> str:
+    """A name as one word of a shell, whatever is in it."""
+    if name and _PLAIN_WORD.issuperset(name) and name[0] != "-":
+        return name
+    return "'" + exact(name).replace("'", "'\\''") + "'"
 
 
 def readable(value: Any, name: str = "") -> Any:

@@ -1,4 +1,5 @@
-"""What a session is told once, at its next hook: that it lost a lease without its doing, and who is at the work now.
+"""What a session is told once, at its next hook: that it lost a lease without its doing, and who is at the work now;
+and that a file it holds was changed by others.
 
 The log says what happened (lapse.py notes which of its events are news to whom); here it becomes a few lines for a
 model to read. A path that lapsed and is still free is no news: the next edit takes it again.
@@ -6,11 +7,13 @@ model to read. A path that lapsed and is still free is no news: the next edit ta
 
 from __future__ import annotations
 
+import os
+
 from clearway import clock, paths, wire
-from clearway.crew import leases
+from clearway.crew import leases, messages
 from clearway.db import Row, statements
 from clearway.limits import NEWS_BYTES_MAX, NOTICES_SHOWN
-from clearway.untrusted import ending, folded, quoted, within
+from clearway.untrusted import ending, folded, quoted, typed, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
 SQL = statements(__file__)
 _READ_MAX = 50
+_OF_MESSAGES = frozenset({"message_sent", "message_taken"})
 _HOW = {
     "lapse": "lapsed at {at} (no sign of life in time)",
     "death": "was given up at {at} (its process had ended)",
@@ -42,16 +46,22 @@ def unseen(tx: Tx) -> Unseen | None:
     if not tx.opening.notices:
         return None
     rows = tx.all(SQL.unseen, session=tx.caller.key, limit=_READ_MAX)
-    lines = [line for row in rows for line in _lines(tx, row)]
+    losses = [row for row in rows if row.type not in _OF_MESSAGES]
+    lines = [line for row in losses for line in _lines(tx, row)]
     shown = list(dict.fromkeys(lines))[:NOTICES_SHOWN]
-    text = "\n".join(f"[clearway] {line}" for line in shown)
-    return Unseen(within(text, NEWS_BYTES_MAX), [row.event for row in rows])
+    text = within("\n".join(f"[clearway] {line}" for line in shown), NEWS_BYTES_MAX)
+    said = [row for row in rows if row.type in _OF_MESSAGES][:NOTICES_SHOWN]  # the others wait for the next hook
+    text = "\n".join(
+        filter(None, [text, *(f"[clearway] {line}" for row in said for line in messages.news_of(tx, row))])
+    )
+    return Unseen(text, [row.event for row in (*losses, *said)])
 
 
 def seen(tx: Tx, events: list[int]) -> None:
     """They were told."""
     for event in events:
         tx.change(SQL.seen, session=tx.caller.key, event=event)
+    messages.show(tx, events)
 
 
 def _lines(tx: Tx, row: Row) -> list[str]:
@@ -60,6 +70,10 @@ def _lines(tx: Tx, row: Row) -> list[str]:
         return _of_paths(tx, row, data)
     if row.type == "commit_over_lease":
         return [_of_commit(row, data)]
+    if row.type == "work_rescued":
+        return [_of_rescue(row, data)]
+    if row.type in ("path_leaked", "path_changed_outside"):
+        return _of_changed(tx, row, data)
     return [_of_attempt(tx, row, data)] if row.number is not None else []
 
 
@@ -100,6 +114,39 @@ def _of_commit(row: Row, data: dict[str, Any]) -> str:
         f"{folded(data['maker'], 40)} committed {ending(data['paths'][0], 80)}{more}, which you had, at {_at(row)} "
         f"({data['commit'][:10]}). Look at that commit before you go on."
     )
+
+
+def _of_rescue(row: Row, data: dict[str, Any]) -> str:
+    """A command ran over files that were written and not committed (guard/gitguard.py)."""
+    shown = ", ".join(ending(path, 60) for path in data["paths"][:3])
+    return (
+        f"{folded(data['command'], 40)} of {folded(row.agent, 40)} ran at {_at(row)} over {shown}. Read them again; "
+        f"what you had comes back with git restore --source={folded(data['ref'], 60)} -- PATH."
+    )
+
+
+def _of_changed(tx: Tx, row: Row, data: dict[str, Any]) -> list[str]:
+    """A held file is not as its holder left it (guard/leaks.py)."""
+    lines: list[str] = []
+    for each in data["paths"]:
+        known = tx.one(SQL.root, checkout=each["checkout"])
+        shown, cwd = str(each["path"]), tx.caller.cwd
+        if known is not None and known.root and os.path.isabs(cwd):
+            shown = os.path.relpath(os.path.join(str(known.root), shown), cwd)
+        if row.type == "path_leaked" and row.session == tx.caller.key:
+            held = f"{ending(shown, 80)}, held by {folded(data['holder'], 40)}, was {folded(data['how'], 20)}"
+            lines.append(f"{held} by a call of yours that is over. Undo it: clearway restore {typed(shown)}")
+            continue
+        text = f"{ending(shown, 80)}, which you hold, was {folded(data['how'], 20)} at {_at(row)}"
+        if row.type == "path_leaked":
+            text += f" by a call of {folded(row.agent, 40)}."
+        else:
+            text += ", not by a call of another agent that is known: by somebody outside, or by a call of yours."
+        if data.get("kept") == "print":
+            lines.append(f"{text} It was too large to be kept; read it again.")
+        else:
+            lines.append(f"{text} Read it again; clearway restore {typed(shown)} brings back what you left.")
+    return lines
 
 
 def _at(row: Row) -> str:

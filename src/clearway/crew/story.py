@@ -10,7 +10,7 @@ from clearway.crew import leases
 from clearway.db import Row, statements
 from clearway.limits import HISTORY_EVENTS_READ_MAX, LIST_DEFAULT
 from clearway.op import op
-from clearway.untrusted import exact, folded
+from clearway.untrusted import folded, typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 SQL = statements(__file__)
 _READ_AT_ONCE = 500
 _REFUSED = "refused"
-_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./@:,+%")
 
 
 @op(group="crew", cli="why")
@@ -66,7 +65,7 @@ def _shown(event: Row, place: Place) -> dict[str, Any] | None:
         return None
     shown = {"id": event.id, "at": clock.iso(event.at), "type": event.type, "agent": event.agent}
     shown |= {"session": event.session, "path": met[0]}
-    kept = ("why", "mode", "purpose", "message", "code", "forced_by", "repeated")
+    kept = ("why", "mode", "purpose", "message", "code", "forced_by", "repeated", "how", "holder")
     return shown | {name: _said(facts[name]) for name in kept if facts.get(name)}
 
 
@@ -87,7 +86,7 @@ def _said(fact: Any) -> Any:
 
 def _next(tx: Tx, place: Place, holders: list[Row]) -> str:
     """One thing to do now."""
-    name = _word(repository.seen_from(tx.caller.cwd, place, place.shown))
+    name = typed(repository.seen_from(tx.caller.cwd, place, place.shown))
     if place.key == paths.ROOT:
         return "clearway why PATH tells more of one path."
     if policy.is_paused(tx):
@@ -99,10 +98,3 @@ def _next(tx: Tx, place: Place, holders: list[Row]) -> str:
     if tx.caller.human:
         return f"clearway wait --path {name}, or take it away: clearway release {name} --force."
     return f"Take other work (claim_issue or clearway next), or wait: clearway wait --path {name}."
-
-
-def _word(name: str) -> str:
-    """A name as one word of a shell, whatever is in it."""
-    if name and _PLAIN.issuperset(name) and name[0] != "-":
-        return name
-    return "'" + exact(name).replace("'", "'\\''") + "'"

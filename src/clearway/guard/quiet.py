@@ -2,10 +2,10 @@
 
 A session edits what it already holds, or runs a command that cannot write and is over in a moment, and its beat is
 fresh: then the guard allows, and this module says so in one indexed read. After an edit it adds the line to the
-session's trail; around a call of our own server it leaves or takes the note by which the server knows the session. It
-refuses nothing and holds no rule of its own. Whatever it does not recognise at once - another client, a symlink on the
-way, an older schema, a stale beat - it leaves to the full step: being too modest costs milliseconds, and it may never
-be too bold.
+session's trail, before a read one to what it has read; around a call of our own server it leaves or takes the note by
+which the server knows the session. It refuses nothing and holds no rule of its own. Whatever it does not recognise at
+once - another client, a symlink on the way, an older schema, a stale beat - it leaves to the full step: being too
+modest costs milliseconds, and it may never be too bold.
 
 It imports only what is built into the interpreter; apsw is loaded for the one question to the room.
 """
@@ -36,6 +36,10 @@ _CLIENTS = frozenset({"claude", "codex"})
 _UNQUIET = frozenset({b"CLEARWAY_OFF", b"CLEARWAY_ROOM", b"CLEARWAY_TEST_CLOCK", b"CLEARWAY_SESSION"})
 _OWN_TOOLS = "mcp__clearway__"  # moments.OWN_TOOLS
 _TRAIL_BYTES_MAX = 65_536  # limits.TRAIL_BYTES_MAX
+_READS_BYTES_MAX = 65_536  # limits.READS_BYTES_MAX
+_READERS = {"Read": "file_path", "NotebookRead": "notebook_path"}
+_COMPANY_NS = 7_200_000_000_000  # limits.COMPANY_MS
+_OTHERS_MAX = 64
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=@")
 _READ_MAX = 4_096
 _MODE, _LINK, _FOLDER = 0o170000, 0o120000, 0o040000
@@ -68,8 +72,8 @@ def _is_quiet(client: str, raw: bytes, environ: Mapping[bytes, bytes]) -> bool:
         root = _root(path.rpartition("/")[0] or "/") if _is_plain(path) else ""
         if not root or not _beats(home, _project(root), session):
             return False
-        if not asked:
-            return _remember(home, session, path)
+        if not asked:  # among others the full step copies what was written
+            return not _has_company(home, _project(root), session) and _remember(home, session, path)
         return _holds(home, session, root, path, environ.get(b"CLAUDE_PID", b"").decode())
     root = _root(cwd) if _is_plain(cwd) else ""
     if not root or not _beats(home, _project(root), session):
@@ -77,7 +81,7 @@ def _is_quiet(client: str, raw: bytes, environ: Mapping[bytes, bytes]) -> bool:
     if tool == "Bash":
         return not set(given) & {"run_in_background"} and _is_nothing(given["command"])
     if tool in _READS:
-        return True
+        return not asked or tool not in _READERS or _note(home, session, given.get(_READERS[tool]))
     return tool.startswith(_OWN_TOOLS) and _announce(home, payload, asked=asked)
 
 
@@ -94,11 +98,43 @@ def _remember(home: str, session: str, path: str) -> bool:
     try:
         if posix.fstat(descriptor).st_size > _TRAIL_BYTES_MAX:
             return False
-        line = dumps([time.time_ns() // 1_000_000, "changed", path, None]) + "\n"  # trail.line
+        left = posix.stat(path).st_mtime_ns
+        line = dumps([time.time_ns() // 1_000_000, "changed", path, left]) + "\n"  # trail.line
         posix.write(descriptor, line.encode())
         return True
     finally:
         posix.close(descriptor)
+
+
+def _note(home: str, session: str, path: Any) -> bool:
+    """Add the file that is about to be read to what the session has read (readset.note)."""
+    if not isinstance(path, str) or path[:1] != "/" or "\n" in path or "/./" in path or "//" in path or ".." in path:
+        return False
+    try:
+        line = f"{posix.stat(path).st_mtime_ns} {path}\n"
+    except (OSError, ValueError):
+        return True  # there is nothing to read
+    descriptor = posix.open(f"{home}/run/reads/{session}", posix.O_WRONLY | posix.O_APPEND)
+    try:
+        if posix.fstat(descriptor).st_size > _READS_BYTES_MAX:
+            return False
+        posix.write(descriptor, line.encode())
+        return True
+    finally:
+        posix.close(descriptor)
+
+
+def _has_company(home: str, project: str, session: str) -> bool:
+    """Whether another session gave a sign of life lately. Of a beat only the time at which it was set tells when: room
+    time is not known here, and the other two times are set with it."""
+    names = posix.listdir(f"{home}/run/beat/{project}")
+    if len(names) > _OTHERS_MAX:
+        return True
+    now = time.time_ns()
+    return any(
+        name != session and now - posix.stat(f"{home}/run/beat/{project}/{name}").st_ctime_ns < _COMPANY_NS
+        for name in names
+    )
 
 
 def _announce(home: str, payload: dict[str, Any], *, asked: bool) -> bool:

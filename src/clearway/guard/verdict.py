@@ -14,6 +14,7 @@ from clearway.errors import Refusal
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clearway.db.tx import Tx
+    from clearway.guard.snapshots import Taken
     from clearway.repository import Place
 
 PURPOSE = "editing"
@@ -68,6 +69,21 @@ def run(tx: Tx, places: list[Place], needs: list[Place], call: str) -> list[int]
     granted = leases.take_run(tx, places, call)
     granted += leases.take(tx, needs, mode="edit", purpose=purpose, lease_ms=lease_ms, auto=True, call=call)
     return [lease["fence"] for lease in granted]
+
+
+def has_company(tx: Tx) -> bool:
+    """A read: whether there is another session on this machine, from whom what is claimed may need protection."""
+    from clearway.guard import snapshots
+
+    return snapshots.has_company(tx)
+
+
+def keep(tx: Tx, copied: list[Taken]) -> None:
+    """How the places that were just claimed look now, for the comparison after other sessions' calls."""
+    if copied:
+        from clearway.guard import snapshots
+
+        snapshots.write(tx, copied)
 
 
 def notices(tx: Tx, places: list[Place]) -> list[str]:

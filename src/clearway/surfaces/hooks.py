@@ -13,7 +13,7 @@ from clearway import config, wire
 from clearway.clock import Clock
 from clearway.config import Settings
 from clearway.errors import Refusal
-from clearway.limits import HOOK_LOCK_WAIT_MS, HOOK_WAIT_MS, PAYLOAD_BYTES_MAX
+from clearway.limits import HOOK_HOST_WAIT_MS, HOOK_LOCK_WAIT_MS, HOOK_WAIT_MS, PAYLOAD_BYTES_MAX
 from clearway.rooms import Rooms
 from clearway.surfaces import callers
 from clearway.surfaces.moments import Decision, Visit, fails_closed
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from clearway.guard.toolcall import ToolCall
     from clearway.rooms import Shelf
 
-CLIENTS = ("claude", "codex", "gemini", "copilot", "qwen", "generic")
+CLIENTS = ("claude", "codex", "gemini", "copilot", "qwen", "opencode", "generic")
 _STORED = ("session", "thread", "call", "agent", "source", "prompt", "task", "tool")
 _DENIABLE = frozenset({"before"})
 _CHILDREN_OF_CHILDREN = frozenset({"copilot"})  # whose subagent names who began it, and not the session of them all
@@ -51,12 +51,18 @@ class Standing:
     """From where a client is answered: what a hook knows by being one of its children. Another process that answers in
     its place is told."""
 
-    __slots__ = ("_folder", "parent", "shelf")
+    __slots__ = ("_folder", "parent", "rooms", "shelf")
 
     def __init__(self, folder: str | None = None, parent: int | None = None, shelf: Shelf | None = None) -> None:
         self._folder = folder
         self.parent = parent
         self.shelf = shelf
+        self.rooms: Rooms | None = None
+
+    def close(self) -> None:
+        """Put the rooms back that were asked."""
+        if self.rooms is not None:
+            self.rooms.close()
 
     @property
     def folder(self) -> str:
@@ -78,11 +84,14 @@ class Standing:
         )
 
 
-def main(client: str, raw: bytes) -> NoReturn:
-    """Answer the hook of `client`, which got `raw` on stdin, and leave at once, without the interpreter's farewell."""
+def main(client: str, raw: bytes, *, waited: bool = False) -> NoReturn:
+    """Answer the hook of `client`, which got `raw` on stdin, and leave at once, without the interpreter's farewell.
+
+    waited: a host was asked before, in vain; so much less time is left.
+    """
     code = 0
     try:
-        in_time = _answer_in_time(client, raw)
+        in_time = _answer_in_time(client, raw, HOOK_WAIT_MS - HOOK_HOST_WAIT_MS if waited else HOOK_WAIT_MS)
         said = answered(client, raw, os.environ)
         code = said.code
         in_time()
@@ -116,6 +125,8 @@ def answered(client: str, raw: bytes, environ: Mapping[str, str], standing: Stan
     try:
         visit = _visit(call, Settings(environ, at.parent), at)
         decision = decide(visit)
+        if decision.lost:
+            _count(environ, decision.lost)
         if decision.counted:
             _count(environ, decision.counted)
         if decision.unchecked is not None:
@@ -136,6 +147,7 @@ def answered(client: str, raw: bytes, environ: Mapping[str, str], standing: Stan
 
 def _visit(call: ToolCall, settings: Settings, at: Standing) -> Visit:
     rooms = Rooms(settings, upgrade=False, lock_wait_ms=HOOK_LOCK_WAIT_MS, shelf=at.shelf)
+    at.rooms = rooms
     rooms.check_home(call.cwd or "")
     if call.problem:
         raise Refusal("INVALID_ARGUMENT", call.problem)
@@ -206,7 +218,7 @@ def _read(adapter: Any, raw: bytes, environ: Mapping[str, str], at: Standing) ->
     return call
 
 
-def _answer_in_time(client: str, raw: bytes) -> Callable[[], None]:
+def _answer_in_time(client: str, raw: bytes, within_ms: int) -> Callable[[], None]:
     """Should something hold us up for longer than the client waits, answer by the fail mode before it gives up: a hook
     that is killed is a silent pass. What is given back calls this off."""
     alarm: Any = __import__("_signal")  # the public module brings `enum` along
@@ -223,7 +235,7 @@ def _answer_in_time(client: str, raw: bytes) -> Callable[[], None]:
         os._exit(code)
 
     alarm.signal(alarm.SIGALRM, late)
-    alarm.setitimer(alarm.ITIMER_REAL, HOOK_WAIT_MS / 1_000)
+    alarm.setitimer(alarm.ITIMER_REAL, within_ms / 1_000)
     return lambda: alarm.setitimer(alarm.ITIMER_REAL, 0)
 
 

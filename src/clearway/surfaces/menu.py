@@ -27,11 +27,13 @@ SETTING_UP = {
 LOOKING = {
     "status": "Say in one line where things stand, for prompts and status bars.",
     "history": "Tell what happened to the paths of this repository, or to one of them.",
+    "restore": "Bring a held file back as its holder left it; --show only prints it.",
     "wait": "Wait until a path is free; exit status 124 when the time is over.",
 }
 MORE = {
     "call": "Ask any operation by its name, with a JSON object of arguments; the answer is JSON.",
     "completion": "Print what makes a shell complete these commands.",
+    "host": "Run, start, stop or show the one process that answers for all clients of this home.",
     "mcp": "Serve the operations as MCP tools on stdin and stdout.",
     "hook": "Answer one hook event of a client: its JSON on stdin, its dialect on stdout.",
 }

@@ -168,6 +168,14 @@ def _happened(event: Result) -> str:
         by = event.get("forced_by")
         why = event.get("why", "")
         return f"{who} {f'lost it to {by}' if by else _RELEASED.get(why, f'gave it back ({why})')}: {what}"
+    if event["type"] == "path_leaked":
+        return (
+            f"{what}, held by {folded(event.get('holder', 'another'), 64)}, was {event.get('how')} by a call of {who}"
+        )
+    if event["type"] == "path_changed_outside":
+        return f"{what}, held by {who}, was {event.get('how')} from outside"
+    if event["type"] == "path_restored":
+        return f"{who} brought back {what} as {folded(event.get('holder', 'its holder'), 64)} had left it"
     if event["type"] == "refused":
         return f"{who} was refused: {folded(event.get('message', ''), _CHARS)}"
     return f"{who} was told that {what} is in flight in another worktree"
@@ -179,6 +187,14 @@ def _story(result: Result, paper: Paper) -> str:
     lines += ["(there is more: --limit N)"] if result["has_more"] else []
     lines += [f"  {paper.moment(event['at'])}  {_happened(event)}" for event in reversed(result["events"])]
     return "\n".join([*lines, result["next"]])
+
+
+def restored(result: Result) -> str:
+    """How a file was brought back."""
+    if not result["changed"]:
+        return f"{path(result['path'])} is as {folded(result['holder'], 64)} left it; nothing was changed."
+    aside = f" What stood there is in {path(result['replaced'])}." if result.get("replaced") else ""
+    return f"{path(result['path'])} is again as {folded(result['holder'], 64)} left it.{aside}"
 
 
 def waited(paths: Sequence[str], blockers: Sequence[Result]) -> str:

@@ -200,6 +200,25 @@ def wait(paths: tuple[str, ...], timeout: str) -> int:
     return waiting.TIMED_OUT if left else 0
 
 
+@click.command()
+@click.argument("path", metavar="PATH")
+@click.option("--show", is_flag=True, help="Only print what is kept.")
+def restore(path: str, show: bool) -> None:
+    """Bring a held file back as its holder left it; exit status 3 when nothing is kept of it."""
+    from clearway.surfaces import restoring, stories
+
+    run = this_run()
+    kept = restoring.find(run.rooms, run.caller, path, run.folder)
+    if show:
+        click.echo(kept.content or b"", nl=False)
+        return
+    done = restoring.restore(run.rooms, run.caller, kept)
+    if run.as_json:
+        say_json(done)
+    else:
+        say(stories.restored(done))
+
+
 # --- programs that clients start; cli.py answers these words before it comes to this ---------------------------------
 
 
@@ -211,6 +230,15 @@ def mcp(words: tuple[str, ...]) -> int:
 
     os.chdir(this_run().folder)
     return main(list(words))
+
+
+@click.command()
+@click.argument("what", type=click.Choice(["run", "start", "stop", "status"]))
+def host(what: str) -> int:
+    """Run, start, stop or show the one process that answers for all clients of this home."""
+    from clearway.surfaces import hosting
+
+    return hosting.perform(this_run(), what)
 
 
 @click.command()
@@ -229,6 +257,7 @@ BY_NAME = {
     command.name or "": command
     for command in (
         *(keeping.init, keeping.backup, keeping.restore_backup, committing.git_hooks),
-        *(connect, disconnect, doctor, simulate, uninstall, status, history, wait, call, completion, mcp, hook),
+        *(connect, disconnect, doctor, simulate, uninstall, status, history, wait, restore),
+        *(call, completion, host, mcp, hook),
     )
 }

@@ -28,15 +28,16 @@ OWN_TOOLS = "mcp__clearway__"  # how clients name the tools of our own server
 
 class Decision:
     """What is answered: a reason to deny, context to add, both empty for a silent allow; a warning for the person; why
-    the call passes without having been checked."""
+    the call passes without having been checked; what of held files could not be looked after, as it is counted."""
 
-    __slots__ = ("context", "counted", "deny", "unchecked", "warning")
+    __slots__ = ("context", "counted", "deny", "lost", "unchecked", "warning")
 
     def __init__(self, deny: str = "", context: str = "", warning: str = "") -> None:
         self.deny = deny
         self.counted = ""  # advice that was asked for and not given
         self.context = context
         self.warning = warning
+        self.lost = ""
         self.unchecked: Refusal | None = None
 
     def add(self, text: str) -> None:
@@ -66,7 +67,7 @@ def fails_closed(visit: Visit | None, environ: Mapping[str, str]) -> bool:
 class Visit:
     """One event of one client, and where its answer is found."""
 
-    __slots__ = ("_home", "_looked", "_unseen", "call", "caller", "calls", "decision", "rooms")
+    __slots__ = ("_home", "_looked", "_unread", "_unseen", "call", "caller", "calls", "decision", "rooms")
 
     def __init__(self, call: ToolCall, rooms: Rooms, caller: Caller) -> None:
         self.call = call
@@ -75,6 +76,7 @@ class Visit:
         self.calls = OpenCalls(rooms.settings.home, rooms.clock)
         self.decision = Decision()
         self._unseen: list[tuple[Room, list[int]]] = []
+        self._unread: list[tuple[Room, list[int]]] = []
         self._home: Room | None = None
         self._looked = False
 
@@ -120,6 +122,15 @@ class Visit:
             self.decision.add(found.text)
             self._unseen.append((room, found.events))
 
+    def read_mail(self, tx: Tx, room: Room, bytes_max: int) -> None:
+        """Take along the messages that have come for the session, and what waits for its answer."""
+        from clearway.crew import messages
+
+        found = messages.unread(tx, bytes_max)
+        self.decision.add(found.text)
+        if found.ids:
+            self._unread.append((room, found.ids))
+
     def listen(self) -> None:
         """Nothing is asked of the room in which the client works; it notes that the session lives."""
         room = self.home
@@ -135,13 +146,18 @@ class Visit:
 
     def was_read(self) -> None:
         """The answer has been written: what it told is not told again."""
-        if not self._unseen:
-            return
-        from clearway.crew import notices
+        if self._unseen:
+            from clearway.crew import notices
 
-        for room, events in self._unseen:
-            room.run(lambda tx, events=events: notices.seen(tx, events), caller=self.caller, durable=False)
-        self._unseen.clear()
+            for room, events in self._unseen:
+                room.run(lambda tx, events=events: notices.seen(tx, events), caller=self.caller, durable=False)
+            self._unseen.clear()
+        if self._unread:
+            from clearway.crew import messages
+
+            for room, ids in self._unread:
+                room.run(lambda tx, ids=ids: messages.show(tx, ids), caller=self.caller)
+            self._unread.clear()
 
     def mark_calls(self) -> None:
         """Rooms on a server are told what the files of this machine say about open calls."""

@@ -9,6 +9,7 @@ from clearway.surfaces.moments.before import given
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from clearway.opencalls import OpenCall
     from clearway.surfaces.moments import Decision, Visit
 
 _OPENED = frozenset({"shell", "agent", "mcp"})
@@ -19,26 +20,42 @@ def after(visit: Visit) -> Decision:
     if call.tool.startswith(OWN_TOOLS):
         visit.calls.done(call.call or "")
     elif call.kind in _OPENED:
-        _close(visit)
+        _look(visit, _close(visit))
     _remember(visit)
     visit.listen()
     return visit.decision
 
 
-def _close(visit: Visit) -> None:
-    """The call is over; or it only says that it goes on in the background."""
+def _look(visit: Visit, ended: OpenCall | None) -> None:
+    """What the call did to held files: nothing, if it can have written nothing."""
+    call = visit.call
+    if call.kind == "agent" or call.task:
+        return
+    if ended is None and call.kind == "shell":
+        from clearway.guard.writers import cannot_write
+
+        if cannot_write(call.command):
+            return
+    from clearway.surfaces.moments import watching
+
+    watching.quietly(visit, lambda: watching.ran(visit, ended))
+
+
+def _close(visit: Visit) -> OpenCall | None:
+    """The call is over; or it only says that it goes on in the background. What was known of it."""
     call, thread = visit.call, visit.caller.thread
     if call.task:
         opened = visit.calls.find(visit.key, thread, call.call or "", given(call))
         if opened is not None:
             opened.task = call.task
             visit.calls.note(visit.key, opened)
-        return
+        return None
     visit.still_here()
     ended = visit.calls.end(visit.key, thread, call.call or "", given(call))
     if ended is not None:
         visit.end_runs([(ended.name, ended.rooms)])
         visit.mark_calls()
+    return ended
 
 
 def _remember(visit: Visit) -> None:
@@ -46,8 +63,12 @@ def _remember(visit: Visit) -> None:
 
     call = visit.call
     if call.kind in ("edit", "mcp") and call.targets and call.moment == "after":
-        wall = visit.rooms.clock.wall()
-        visit.trail.changed(visit.key, wall, [_absolute(target.path, visit.caller.cwd) for target in call.targets])
+        from clearway.surfaces.moments import reading, watching
+
+        paths = [_absolute(target.path, visit.caller.cwd) for target in call.targets]
+        visit.trail.changed(visit.key, visit.rooms.clock.wall(), paths)
+        reading.edited(visit, paths)
+        watching.quietly(visit, lambda: watching.edited(visit, paths))
     elif call.kind == "shell" and not (call.status in (0, None) and glance.is_short(call.command)):
         visit.trail.ran(visit.key, visit.rooms.clock.wall(), call.command, call.status)
 

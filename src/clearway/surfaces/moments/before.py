@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from clearway.guard.danger import Watch
     from clearway.guard.shell import ShellWrites
     from clearway.guard.snapshots import Taken
+    from clearway.guard.sweeps import Sweep
     from clearway.guard.toolcall import Target, ToolCall
     from clearway.opencalls import OpenCall
     from clearway.repository import Place
@@ -35,13 +36,14 @@ _LASTING = frozenset({"agent", "mcp"})
 class Wanted:
     """What a call wants of one room: places to edit, scripts to run, and named resources while it runs."""
 
-    __slots__ = ("edits", "needs", "room", "runs")
+    __slots__ = ("edits", "needs", "room", "runs", "sweeps")
 
     def __init__(self, room: Room) -> None:
         self.room = room
         self.edits: list[Place] = []
         self.runs: list[Place] = []
         self.needs: list[Place] = []
+        self.sweeps: list[Sweep] = []
 
     @property
     def starts(self) -> bool:
@@ -206,9 +208,22 @@ def _by_room(
     for place in _located(visit, [] if found is None else found.runs):
         if place.repository is not None and os.path.isfile(place.absolute):
             _of(visit, place, wanted).runs.append(place)
+    if found is not None and found.sweeps:
+        _add_sweeps(visit, found.sweeps, wanted)
     for raw in _needed([] if found is None else found.commands, declared):
         _add_needed(visit, raw, wanted)
     return [wanted[name] for name in sorted(wanted)]
+
+
+def _add_sweeps(visit: Visit, found: list[Target], wanted: dict[str, Wanted]) -> None:
+    """What a program looks for itself: asked about in the room of the folder where it looks."""
+    from clearway.guard import sweeps
+    from clearway.guard.toolcall import Target
+
+    for target in found:
+        folder, parts = sweeps.parted(target.path)
+        for place in _located(visit, [Target(folder)]):
+            _of(visit, place, wanted).sweeps.append(sweeps.Sweep(place, parts))
 
 
 def _of(visit: Visit, place: Place, wanted: dict[str, Wanted]) -> Wanted:
@@ -278,23 +293,29 @@ def _ask(visit: Visit, wanted: Wanted, opened: OpenCall | None) -> list[int]:
     room, call = wanted.room, "" if opened is None else opened.name
     guarded: list[Place] = []
     copied: list[Taken] = []
+    passing: set[str] = set()
 
-    def look(tx: Tx) -> tuple[bool, bool, str]:
+    def look(tx: Tx) -> tuple[list[Place], bool, bool, str]:
         visit.hear(room, tx)
         waived = verdict.waived(tx, wanted.edits)
         free = verdict.look(tx, wanted.edits)
+        _look_swept(tx, wanted)
         guarded[:] = free if free and verdict.has_company(tx) else []
-        return verdict.look_run(tx, wanted.runs, wanted.needs) or bool(free), verdict.is_due(tx, wanted.edits), waived
+        starts = verdict.look_run(tx, wanted.runs, wanted.needs)
+        return free, starts, verdict.is_due(tx, wanted.edits), waived
 
     def claim(tx: Tx) -> list[int]:
-        fences = verdict.claim(tx, wanted.edits, call if _goes_on(visit.call) else "")
+        _look_swept(tx, wanted)
+        verdict.look(tx, [place for place in wanted.edits if place.absolute in passing])
+        claimed = [place for place in wanted.edits if place.absolute not in passing]
+        fences = verdict.claim(tx, claimed, call if _goes_on(visit.call) else "")
         verdict.keep(tx, copied if fences else [])
         if fences:
-            visit.decision.add("\n".join(verdict.notices(tx, wanted.edits)))
+            visit.decision.add("\n".join(verdict.notices(tx, claimed)))
         return fences + (verdict.run(tx, wanted.runs, wanted.needs, call) if wanted.starts else [])
 
     try:
-        free, due, waived = room.run(look, caller=visit.caller, writes=False)
+        free, starts, due, waived = room.run(look, caller=visit.caller, writes=False)
     except Refusal as refusal:
         if refusal.code not in _TOLD_AGAIN:
             raise
@@ -304,7 +325,13 @@ def _ask(visit: Visit, wanted: Wanted, opened: OpenCall | None) -> list[int]:
             raise (again if again.code in _TOLD_AGAIN else refusal) from None
     if waived:
         visit.decision.warning += f"{waived}\n"
-    if not free:
+    if visit.call.kind == "shell" and free:
+        from clearway.surfaces.moments import leasable
+
+        passing |= leasable.passing(free, visit.rooms.settings.environ)
+        free = [place for place in free if place.absolute not in passing]
+        guarded = [place for place in guarded if place.absolute not in passing]
+    if not free and not starts:
         if due:
             _renew(visit, room)
         return []
@@ -318,6 +345,13 @@ def _ask(visit: Visit, wanted: Wanted, opened: OpenCall | None) -> list[int]:
         if refusal.code == "STORAGE_BUSY":  # whoever kept us waiting may hold it by now, and a read can tell
             room.run(look, caller=visit.caller, writes=False)
         raise
+
+
+def _look_swept(tx: Tx, wanted: Wanted) -> None:
+    if wanted.sweeps:
+        from clearway.guard import sweeps
+
+        sweeps.look(tx, wanted.sweeps)
 
 
 def _renew(visit: Visit, room: Room) -> None:

@@ -6,6 +6,7 @@ that end first.
 
 from __future__ import annotations
 
+from clearway.limits import BRIEF_BYTES_MAX, MAIL_BYTES_MAX, MAIL_BYTES_MIN
 from clearway.surfaces.moments import Decision
 
 TYPE_CHECKING = False
@@ -39,11 +40,12 @@ def start(visit: Visit) -> Decision:
     if earlier is not None:
         _take_over(visit, earlier, room)
 
-    def tell(tx: Tx) -> str:
+    def tell(tx: Tx) -> None:
         visit.hear(room, tx)
-        return briefing.brief(tx)
+        visit.decision.add(briefing.brief(tx))
+        visit.read_mail(tx, room, max(MAIL_BYTES_MIN, BRIEF_BYTES_MAX - len(visit.decision.context.encode())))
 
-    visit.decision.add(room.run(tell, caller=visit.caller, writes=False))
+    room.run(tell, caller=visit.caller, writes=False)
     watching.quietly(visit, lambda: watching.arrived(visit))
     return visit.decision
 
@@ -67,6 +69,7 @@ def prompt(visit: Visit) -> Decision:
             leases.end_turn(tx, "", background)
         agents.turn(tx, begins=True)
         visit.hear(room, tx)
+        visit.read_mail(tx, room, MAIL_BYTES_MAX)
         return briefing.brief(tx) if unannounced else briefing.news(tx)
 
     _free_runs(visit, running)
