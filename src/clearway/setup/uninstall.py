@@ -14,11 +14,12 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 
+from clearway import repository
 from clearway.config import Caller, Settings
 from clearway.db import statements
 from clearway.errors import Refusal
 from clearway.room import MACHINE, open_machine_room, open_room
-from clearway.setup import connect
+from clearway.setup import connect, githooks
 from clearway.setup.connect import files
 from clearway.setup.connect.shapes import Change
 
@@ -31,14 +32,19 @@ _LOCK_WAIT_MS = 2_000
 
 @dataclass
 class Removal:
-    """What goes. folders: with what is in them, as a person would say it."""
+    """What goes. paths: with what is in them, as a person would say it. git_hooks: worktrees of repositories that have
+    ours, each once."""
 
     changes: list[Change] = field(default_factory=list[Change])
+    git_hooks: list[str] = field(default_factory=list[str])
     paths: dict[str, str] = field(default_factory=dict[str, str])
     kept: str = ""  # the folder of what stays
 
-    def carry_out(self) -> None:
+    def carry_out(self) -> list[str]:
+        """Do it; what was kept, a sentence each."""
         files.write_all(self.changes)
+        places = [place for root in self.git_hooks if (place := repository.holding(root)) is not None]
+        kept = [sentence for place in places for sentence in githooks.remove(place).kept]
         for path in self.paths:
             try:
                 shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
@@ -50,11 +56,13 @@ class Removal:
             folder = os.path.dirname(next(iter(self.paths)))
             if not os.listdir(folder):
                 os.rmdir(folder)
+        return kept
 
 
 def plan(settings: Settings, root: str, *, data: bool) -> Removal:
     """What would go. root: of the repository that the person stands in, or empty."""
-    removal = Removal(_entries(settings, {root, *_roots(settings)} - {""}))
+    roots = {root, *_roots(settings)} - {""}
+    removal = Removal(_entries(settings, roots), _git_hooks(roots))
     here = [name for name in _OURS if os.path.lexists(os.path.join(settings.home, name))]
     here += [name for name in _listed(settings.home) if name.startswith(_OURS_BEGIN)]
     if not data:
@@ -72,6 +80,16 @@ def _entries(settings: Settings, roots: set[str]) -> list[Change]:
     for root in sorted(roots):
         found += connect.disconnect([], home, environ=environ, scopes=("project",), project=root)
     return list({os.path.realpath(change.file): change for change in found}.values())
+
+
+def _git_hooks(roots: set[str]) -> list[str]:
+    """One worktree of each repository in which our git hooks are installed."""
+    found: dict[str, str] = {}
+    for root in sorted(roots):
+        place = repository.holding(root)
+        if place is not None and place.git and githooks.recorded(place) is not None:
+            found.setdefault(place.common, root)
+    return [*found.values()]
 
 
 def _roots(settings: Settings) -> Iterator[str]:

@@ -11,7 +11,7 @@ from clearway import wire
 from clearway.catalog import OPERATIONS
 from clearway.errors import Refusal
 from clearway.surfaces import committing, keeping, looking, spelling
-from clearway.surfaces.asking import Run, say, say_json
+from clearway.surfaces.asking import Run, mention, say, say_json
 from clearway.surfaces.options import this_run
 from clearway.untrusted import folded
 
@@ -113,13 +113,14 @@ def uninstall(data: bool, write: bool) -> None:
     place = run.place
     removal = uninstalling.plan(run.settings, place.root if place else "", data=data)
     run.close()
-    if write:
-        removal.carry_out()
+    for sentence in removal.carry_out() if write else ():
+        mention(sentence)
     if run.as_json:
         say_json(
             {
                 "written": write,
                 "files": [change.file for change in removal.changes],
+                "git_hooks": removal.git_hooks,
                 "removed": list(removal.paths),
                 **({"kept": removal.kept} if removal.kept else {}),
             }
