@@ -39,12 +39,14 @@ class World:
     folder: Path
     home: Path
     repository: Path
+    hosted: bool = False  # whether a host may answer
 
     @property
     def environ(self) -> dict[str, str]:
         return {
             "HOME": str(self.home),
             "CLEARWAY_HOME": str(self.home / "clearway"),
+            "CLEARWAY_HOST": "on" if self.hosted else "off",
             "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
             "LANG": "C.UTF-8",
         }
@@ -75,11 +77,11 @@ class World:
 
 
 @contextmanager
-def world() -> Iterator[World]:
-    """A new world with a repository that has been initialised."""
+def world(*, hosted: bool = False) -> Iterator[World]:
+    """A new world with a repository that has been initialised. hosted: its clients may have a host."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name).resolve()
-        made = World(folder, folder / "home", folder / "repository")
+        made = World(folder, folder / "home", folder / "repository", hosted)
         made.home.mkdir()
         made.repository.mkdir()
         for place in range(FREE_FILES):

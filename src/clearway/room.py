@@ -126,6 +126,24 @@ class Room:
         self._beat(caller, tx)
         return answer
 
+    def settle(self) -> bool:
+        """Let time pass in a room that nobody asks: who loses something by it is told then. Whether anybody did."""
+        caller = Caller("clearway", host=self.liveness.host)
+        tx = self._begin(caller, writes=False)
+        try:
+            late = any(lapse.gone(tx)) or bool(lapse.dead_sessions(tx))
+        finally:
+            tx.rollback()
+        if late:
+            tx = self._begin(caller, writes=True, durable=False, wait_ms=0)
+            try:
+                lapse.lapse(tx)
+                tx.commit()
+            except BaseException:
+                tx.rollback()
+                raise
+        return late
+
     def close(self) -> None:
         self.engine.close()
 

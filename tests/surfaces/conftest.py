@@ -79,6 +79,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
     return {
         "HOME": str(tmp_path / "person"),
         "CLEARWAY_HOME": str(tmp_path / "state"),
+        "CLEARWAY_HOST": "off",
         "PATH": os.environ["PATH"],
         "LANG": "C.UTF-8",
         "TZ": "UTC",

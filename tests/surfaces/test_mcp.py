@@ -100,7 +100,12 @@ class Machine:
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    return {"HOME": str(tmp_path), "CLEARWAY_HOME": str(tmp_path / "state"), "PATH": os.environ["PATH"]}
+    home = {"HOME": str(tmp_path), "CLEARWAY_HOME": str(tmp_path / "state")}
+    return {
+        **home,
+        "CLEARWAY_HOST": "off",
+        "PATH": os.environ["PATH"],
+    }  # the server itself; a relay has tests of its own
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -303,7 +308,7 @@ def by_the_server(*said: dict[str, Any] | str) -> list[dict[str, Any]]:
 
 
 async def served(wire: Line, opening: Opening, line: bytes, server: Any) -> None:
-    ends = cast("Any", mcp_wire.Ends(cast("Any", wire), opening, line, mcp.parsed))
+    ends = cast("Any", mcp_wire.Ends(cast("Any", wire), opening, line, mcp.parsed, mcp_wire.last_words))
     async with stdio_server(ends, ends) as (reads, writes):
         await server.run(reads, writes, server.create_initialization_options())
 

@@ -50,9 +50,9 @@ def main() -> NoReturn:
 
         faststep.main(words[1])
     if words[:1] == ["mcp"] and not {"-h", "--help"} & set(words):
-        from clearway.surfaces import mcp
+        from clearway.surfaces import relay
 
-        sys.exit(_funnelled(lambda: mcp.main(words[1:]), words))
+        sys.exit(_funnelled(lambda: relay.main(words[1:], dict(os.environ)), words))
     gc.disable()  # one command makes little garbage, and looking for it costs as much as the command
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

@@ -44,6 +44,11 @@ class Opening:
         self._lists = offer.lists()
         self._modern = False
 
+    @property
+    def is_modern(self) -> bool:
+        """Whether the client sends an envelope each time."""
+        return self._modern
+
     def answer(self, line: bytes) -> str | None:
         """The answer to a line: empty if none is due, None if it takes the server to answer."""
         message = read(line)

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from clearway import wire
 from clearway.errors import Refusal
@@ -24,10 +24,18 @@ LAST_WORDS_SECONDS = 1.5  # after stdin has ended: what was asked before is stil
 _ANSWER = '{"jsonrpc":"2.0","id":'
 
 
-class Wire:
+class Lines(Protocol):
     """The client's lines in, ours out."""
 
-    def __init__(self) -> None:
+    def line(self) -> bytes: ...
+
+    def say(self, text: str) -> None: ...
+
+
+class Wire:
+    """The lines of the client that started this process. pending: what has been read of it already."""
+
+    def __init__(self, pending: bytes = b"") -> None:
         try:
             for descriptor in (0, 1):
                 os.fstat(descriptor)  # before anything is opened, which would take the place of a closed one
@@ -35,6 +43,7 @@ class Wire:
             raise Refusal("INVALID_ARGUMENT", "A server speaks on stdin and stdout; one of them is closed.") from None
         self._in = os.fdopen(os.dup(0), "rb")
         self._out = os.dup(1)
+        self._pending = pending
         nothing = os.open(os.devnull, os.O_RDWR)
         os.dup2(nothing, 0)
         try:
@@ -44,7 +53,9 @@ class Wire:
 
     def line(self) -> bytes:
         """The next line; empty at the end. A line beyond all measure is an end, too."""
-        line = self._in.readline(PAYLOAD_BYTES_MAX)
+        line, self._pending = _first_line(self._pending)
+        if not line.endswith(b"\n"):
+            line += self._in.readline(PAYLOAD_BYTES_MAX)
         if len(line) == PAYLOAD_BYTES_MAX and not line.endswith(b"\n"):
             print(f"clearway mcp: a message of more than {PAYLOAD_BYTES_MAX} bytes; leaving", file=sys.stderr)
             return b""
@@ -67,8 +78,16 @@ class Ends:
     way when it comes.
     """
 
-    def __init__(self, wire: Wire, opening: Opening, line: bytes, parse: Callable[[bytes], object]) -> None:
-        """line: what the opening had no answer to. parse: how the SDK reads a line; ValueError if it cannot.
+    def __init__(
+        self,
+        wire: Lines,
+        opening: Opening,
+        line: bytes,
+        parse: Callable[[bytes], object],
+        at_end: Callable[[], object],
+    ) -> None:
+        """line: what the opening had no answer to. parse: how the SDK reads a line; ValueError if it cannot. at_end:
+        called when the client has said its last word.
 
         Made inside the event loop."""
         import asyncio
@@ -76,6 +95,7 @@ class Ends:
 
         self._wire = wire
         self._parse = parse
+        self._at_end = at_end
         self._shown = deque([*opening.kept, line])
         self._greeted = opening.greeted
         self._thread = ThreadPoolExecutor(1, "stdin")
@@ -136,14 +156,23 @@ class Ends:
             return
         self._wire.say(text)
 
+    def close(self) -> None:
+        """For those who end a conversation but not its process."""
+        self._thread.shutdown(wait=False)
+
     async def flush(self) -> None:
         """Every line has been written through."""
 
     def _next(self) -> bytes:
         line = self._wire.line()
         if not line:
-            _begin(lambda: (threading.Event().wait(LAST_WORDS_SECONDS), leave()))
+            self._at_end()
         return line
+
+
+def last_words() -> None:
+    """Answer what was asked before, and leave."""
+    _begin(lambda: (threading.Event().wait(LAST_WORDS_SECONDS), leave()))
 
 
 def end_with_parent() -> None:
@@ -162,6 +191,11 @@ def end_with_parent() -> None:
 def leave(status: int = 0) -> NoReturn:
     """At once: a thread may be waiting in a read that nobody ends, and a transaction that is cut off is undone."""
     os._exit(status)
+
+
+def _first_line(data: bytes) -> tuple[bytes, bytes]:
+    end = data.find(b"\n") + 1
+    return (data[:end], data[end:]) if end else (data, b"")
 
 
 def _begin(act: Callable[[], object]) -> None:

@@ -1,0 +1,106 @@
+"""What the host does unasked: it lets time pass in the rooms, shortens their logs, and writes the day's backups.
+
+Without a host whoever asks next does all of it; with one, nobody who asks has to, and whoever lost a lease hears of it
+soon. A room in which nothing has happened since the last look, and that nobody is in, is left alone.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from clearway import keeping
+from clearway.db.sqlite import SqliteEngine
+from clearway.errors import Refusal
+from clearway.limits import HOST_SWEEP_MS
+from clearway.opencalls import OpenCalls
+from clearway.room import Room, beat_folder
+from clearway.rooms import Rooms, daily_backup
+
+if TYPE_CHECKING:
+    from clearway.surfaces.host import Host
+    from clearway.surfaces.host_work import Worker
+
+_LOG_BYTES_LEFT = 262_144  # so much may stand in a log that nobody shortens
+_ROOMS_MAX = 200
+
+
+class Duties:
+    """When the rooms of one host were looked at, and how they were then."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._last = host.clock.monotonic()
+        self._seen: dict[str, tuple[int, int]] = {}
+        self._busy = False
+
+    def look(self, now: int) -> None:
+        """Do what is due; in a worker's thread."""
+        if self._busy or now - self._last < HOST_SWEEP_MS:
+            return
+        self._last = now
+        self._busy = True
+        self._host.workers.submit(self.sweep)
+
+    def sweep(self, worker: Worker) -> None:
+        """Look at every room of this home that needs it."""
+        try:
+            shelf = worker.shelf(self._host.settings.test_clock)
+            OpenCalls(self._host.settings.home, shelf.clock).sweep()
+            for project in self._projects():
+                rooms = Rooms(self._host.settings, say=self._host.say, shelf=shelf)
+                try:
+                    self._care_for(rooms.of_project(project))
+                except Refusal as refusal:
+                    if refusal.code != "STORAGE_BUSY":  # then somebody is at work there, who lets time pass
+                        self._host.say(f"{project}: {refusal.code}: {refusal.message}")
+                finally:
+                    rooms.close()
+        finally:
+            self._busy = False
+
+    def _care_for(self, room: Room) -> None:
+        room.settle()
+        engine = room.engine
+        if not isinstance(engine, SqliteEngine) or engine.read_only:
+            return
+        file = daily_backup(engine.path, room.clock)
+        if not os.path.exists(file):
+            keeping.daily(room, file)
+        if _size(engine.path + "-wal") > _LOG_BYTES_LEFT:
+            engine.checkpoint()
+
+    def _projects(self) -> list[str]:
+        """The rooms in files of this home that were changed since the last look, or that somebody is in."""
+        home = self._host.settings.home
+        found: list[str] = []
+        for project in _listed(os.path.join(home, "rooms"))[:_ROOMS_MAX]:
+            file = os.path.join(home, "rooms", project, "room.db")
+            if not os.path.exists(file):
+                continue
+            state = _changed(file), _changed(file + "-wal")
+            if state != self._seen.get(project) or _listed(os.path.join(beat_folder(home), project)):
+                found.append(project)
+                self._seen[project] = state
+        return found
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _changed(file: str) -> int:
+    try:
+        return os.stat(file).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _size(file: str) -> int:
+    try:
+        return os.stat(file).st_size
+    except OSError:
+        return 0

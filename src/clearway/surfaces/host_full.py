@@ -1,0 +1,98 @@
+"""A conversation of the host that the SDK's own server goes on with, in one event loop for all of them.
+
+It is loaded when somebody first says what host_talk.py does not answer, which most clients never do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from clearway.op import Operation
+from clearway.surfaces import mcp
+from clearway.surfaces.host_work import Worker
+from clearway.surfaces.mcp_wire import LAST_WORDS_SECONDS, Ends
+
+if TYPE_CHECKING:
+    from clearway.surfaces.host import Host
+    from clearway.surfaces.host_talk import Talk
+
+_starting = threading.Lock()
+_loops: list[asyncio.AbstractEventLoop] = []
+
+
+def loop() -> asyncio.AbstractEventLoop:
+    """The one event loop of this process."""
+    with _starting:
+        if not _loops:
+            made = asyncio.new_event_loop()
+            threading.Thread(target=made.run_forever, name="event loop", daemon=True).start()
+            _loops.append(made)
+        return _loops[0]
+
+
+class FullTalk:
+    """What the SDK's server hears and says, between an event loop and the thread of the sockets."""
+
+    def __init__(self, host: Host, talk: Talk, line: bytes) -> None:
+        self._host = host
+        self._talk = talk
+        self._lines: SimpleQueue[bytes] = SimpleQueue()
+        self._task: Future[None] = asyncio.run_coroutine_threadsafe(self._converse(line), loop())
+        self._task.add_done_callback(self._ended)
+
+    def hear(self, line: bytes) -> None:
+        """The next line of the client; empty at the end."""
+        self._lines.put(line)
+
+    def line(self) -> bytes:
+        return self._lines.get()
+
+    def say(self, text: str) -> None:
+        self._talk.say(text)
+
+    async def _converse(self, line: bytes) -> None:
+        self._one_at_a_time = asyncio.Lock()
+        ends = Ends(self, self._talk.opening, line, mcp.parsed, self._last_words)
+        try:
+            await mcp.converse(self._talk.offer, self._ask, ends)
+        finally:
+            ends.close()
+
+    def _last_words(self) -> None:
+        loop().call_soon_threadsafe(loop().call_later, LAST_WORDS_SECONDS, self._task.cancel)
+
+    def _ended(self, task: Future[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._host.workers.complain(error)
+        self._talk.done_in_full()
+
+    async def _ask(
+        self, operation: Operation, arguments: dict[str, Any], client: str, meta: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        made: Future[dict[str, Any]] = Future()
+
+        def act(worker: Worker) -> None:
+            if not made.set_running_or_notify_cancel():
+                return
+            try:
+                reply = self._talk.ask(worker, operation, arguments, client, meta)
+            except BaseException as error:
+                made.set_exception(error)
+                return
+            if unheard:
+                self._talk.give_back(worker, operation.name, arguments, reply, client, meta)
+            made.set_result(reply)
+
+        unheard: list[bool] = []
+        async with self._one_at_a_time:
+            self._host.workers.submit(act)
+            try:
+                return await asyncio.wrap_future(made)
+            except asyncio.CancelledError:
+                unheard.append(True)
+                raise

@@ -1,0 +1,264 @@
+"""An MCP client's conversation with the host, over a relay.
+
+What clients say all day - the opening, calls of tools, the guides - is answered here as the SDK's server would answer
+it (a test compares them); the SDK is loaded when somebody says something else, and goes on with that conversation. One
+client's calls are made one after the other; other clients' are made meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections import deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import clearway
+from clearway import platforms, wire
+from clearway.catalog import OPERATIONS
+from clearway.errors import Refusal
+from clearway.op import Operation
+from clearway.rooms import Rooms
+from clearway.surfaces import host_answers, host_wire, mcp
+from clearway.surfaces.host_work import Worker
+from clearway.surfaces.mcp_callers import Connection
+from clearway.surfaces.mcp_opening import Message, Opening, objection, read
+from clearway.surfaces.mcp_tools import guide
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from clearway.surfaces.host import Host
+    from clearway.surfaces.host_full import FullTalk
+
+GOODBYE = b'{"clearway":"goodbye"}\n'
+_TAKING = frozenset({"claim_issue"})
+_CALL_HAS = frozenset({"name", "arguments", "_meta"})
+_RESERVED = "io.modelcontextprotocol/"
+
+
+class Call:
+    """One call of a tool that has been asked for."""
+
+    __slots__ = ("arguments", "cancelled", "identity", "meta", "name")
+
+    def __init__(self, identity: int | str, name: str, arguments: dict[str, Any], meta: dict[str, Any]) -> None:
+        self.identity = identity
+        self.name = name
+        self.arguments = arguments
+        self.meta = meta
+        self.cancelled = False
+
+
+class Talk:
+    """One conversation. `hear` and `end` are called by the thread that waits for the sockets."""
+
+    def __init__(self, host: Host, connection: socket.socket, pid: int, hello: dict[str, Any]) -> None:
+        args, caller = hello.get("args", {}), hello.get("caller", {})
+        words = args.get("words", [])
+        if not wire.is_list(words) or not all(isinstance(word, str) for word in words):
+            raise Refusal("INVALID_ARGUMENT", "args.words must be a list of texts.")
+        self._host = host
+        self._connection = connection
+        self._settings = host_answers.settings_for(host, hello.get("environ", {}), pid)
+        if not platforms.shares_our_view(pid):
+            raise Refusal("STORAGE_CONFIGURATION", "You see other files than the host does; ask the rooms yourself.")
+        cwd = caller.get("cwd", "")
+        self._cwd = cwd if isinstance(cwd, str) and os.path.isabs(cwd) else os.sep
+        self.offer = mcp.chosen_offer([str(word) for word in words], self._settings.environ)
+        self.opening = Opening(self.offer)
+        self._client = ""
+        self._caller: Connection | None = None
+        self._waiting: deque[Call] = deque()
+        self._active: Call | None = None
+        self._speaking = threading.Lock()
+        self._asking = threading.Lock()
+        self._close: Callable[[], object] | None = None
+        self._full: FullTalk | None = None
+
+    def greeting(self) -> dict[str, Any]:
+        """What a relay is told first: who speaks, and which tools may be asked again if the answer got lost."""
+        reads = [name for name, operation in self.offer.operations.items() if operation.writes is False]
+        return {"version": clearway.__version__, "pid": os.getpid(), "reads": reads}
+
+    # --- the thread of the sockets ------------------------------------------------------------------------------
+
+    def hear(self, line: bytes) -> None:
+        if self._full is not None:
+            self._full.hear(line)
+            return
+        answer = self.opening.answer(line)
+        if answer is None:
+            answer = self._plain(line)
+        if answer is None:
+            self._go_on_in_full(line)
+        elif answer:
+            self.say(answer + "\n")
+
+    def end(self, close: Callable[[], object]) -> None:
+        """The other side has nothing more to say. close: what to do when it has its answers."""
+        self._close = close
+        if self._full is not None:
+            self._full.hear(b"")
+        self._close_if_done()
+
+    def say_goodbye(self) -> None:
+        """Ask the relay to end its side, and to look for another host then."""
+        self._send(GOODBYE)
+
+    def done_in_full(self) -> None:
+        self._full = None
+        self._host.later(self._close_if_done)
+
+    def _close_if_done(self) -> None:
+        if self._close is not None and self._active is None and not self._waiting and self._full is None:
+            close, self._close = self._close, None
+            close()
+
+    # --- what is answered without the SDK -----------------------------------------------------------------------
+
+    def _plain(self, line: bytes) -> str | None:
+        """The answer to a line; empty if none is due yet, None if it takes the SDK to answer."""
+        message = read(line)
+        if message is None:
+            return "" if line.isspace() else objection(line) or ""
+        if len(self.opening.kept) < 2 or self.opening.is_modern:
+            return None
+        if message.identity is None:
+            if message.method == "notifications/cancelled":
+                self._cancel(message.params.get("requestId"))
+            return ""
+        if message.method == "tools/call":
+            return self._plain_call(message)
+        if message.method == "resources/read" and set(message.params) == {"uri"}:
+            return _plain_guide(message)
+        return None
+
+    def _plain_call(self, message: Message) -> str | None:
+        given, meta = message.params.get("arguments"), message.params.get("_meta", {})
+        name = message.params.get("name")
+        if set(message.params) - _CALL_HAS or not isinstance(name, str) or not isinstance(meta, dict):
+            return None
+        about = cast("dict[str, Any]", meta)
+        if not isinstance(given, dict | None) or any(key.startswith(_RESERVED) for key in about):
+            return None
+        if type(about.get("progressToken", 0)) not in (int, str):
+            return None
+        assert message.identity is not None
+        self._waiting.append(Call(message.identity, name, cast("dict[str, Any]", given or {}), about))
+        self._begin_next()
+        return ""
+
+    def _cancel(self, identity: Any) -> None:
+        """A call that is cancelled before its turn is not made. Once it has begun it is finished, and an issue it took
+        is given back, since the client never hears of it."""
+        self._waiting = deque(call for call in self._waiting if call.identity != identity)
+        if self._active is not None and self._active.identity == identity:
+            self._active.cancelled = True
+
+    def _begin_next(self) -> None:
+        if self._active is None and self._waiting:
+            call = self._active = self._waiting.popleft()
+            self._host.workers.submit(lambda worker: self._make(worker, call))
+
+    def _finished(self) -> None:
+        self._active = None
+        self._begin_next()
+        self._close_if_done()
+
+    # --- a worker's thread --------------------------------------------------------------------------------------
+
+    def _make(self, worker: Worker, call: Call) -> None:
+        try:
+            client = self.client
+            try:
+                reply = self.ask(worker, self.offer.operation(call.name), call.arguments, client, call.meta)
+                result = mcp.answer_on_the_wire(reply, client)
+            except Refusal as refusal:
+                reply, result = {}, mcp.refusal_on_the_wire(refusal, client)
+            if call.cancelled:
+                self.give_back(worker, call.name, call.arguments, reply, client, call.meta)
+            else:
+                self.say(wire.dumps({"jsonrpc": "2.0", "id": call.identity, "result": result}) + "\n")
+        finally:
+            self._host.later(self._finished)
+
+    def ask(
+        self, worker: Worker, operation: Operation, arguments: dict[str, Any], client: str, meta: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Answer one call; a defect of ours is a refusal, too."""
+        rooms = Rooms(self._settings, say=self._host.say, shelf=worker.shelf(self._settings.test_clock))
+        try:
+            with self._asking:
+                if self._caller is None:
+                    self._caller = Connection(rooms, self._cwd)
+                self._caller.rooms = rooms
+                caller = self._caller.caller(client, meta)
+            return rooms.ask(operation, arguments, caller)
+        except Refusal:
+            raise
+        except Exception as error:
+            self._host.workers.complain(error)
+            raise Refusal(
+                "INTERNAL", f"{operation.name} failed by a defect of Clearway; the host's log says where."
+            ) from error
+        finally:
+            rooms.close()
+
+    def give_back(
+        self,
+        worker: Worker,
+        name: str,
+        arguments: dict[str, Any],
+        reply: dict[str, Any],
+        client: str,
+        meta: Mapping[str, Any],
+    ) -> None:
+        """What an answer that nobody hears has taken anew. With an idempotency key it is asked for again instead."""
+        if name not in _TAKING or "idempotency_key" in arguments or "attempt_id" not in reply or reply.get("resumed"):
+            return
+        try:
+            self.ask(worker, OPERATIONS["release_attempt"], {"attempt_id": reply["attempt_id"]}, client, meta)
+        except Refusal:
+            pass  # it is over already
+
+    @property
+    def client(self) -> str:
+        """What the client calls itself."""
+        if not self._client and self.opening.kept:
+            hello: Any = wire.loads(self.opening.kept[0])
+            self._client = str(hello["params"].get("clientInfo", {}).get("name", ""))
+        return self._client
+
+    def say(self, text: str) -> None:
+        self._send(text.encode("utf-8", "backslashreplace"))
+
+    def _send(self, data: bytes) -> None:
+        with self._speaking:
+            try:
+                host_wire.send(self._connection, data)
+            except OSError:
+                self._hang_up()  # nobody listens
+
+    def _hang_up(self) -> None:
+        try:
+            self._connection.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+    # --- everything else ----------------------------------------------------------------------------------------
+
+    def _go_on_in_full(self, line: bytes) -> None:
+        from clearway.surfaces.host_full import FullTalk
+
+        self._full = FullTalk(self._host, self, line)
+
+
+def _plain_guide(message: Message) -> str | None:
+    uri = message.params["uri"]
+    text = guide(uri) if isinstance(uri, str) else None
+    if text is None:
+        return None
+    content = {"mimeType": "text/markdown", "text": text, "uri": uri}
+    return wire.dumps({"jsonrpc": "2.0", "id": message.identity, "result": {"contents": [content]}})

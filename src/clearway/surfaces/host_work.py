@@ -1,0 +1,124 @@
+"""The threads of the host in which rooms are asked.
+
+A room is for one thread, and may wait for a lock there. So each worker keeps rooms of its own, and whichever worked
+last works next: one thread with warm rooms serves a quiet house, and a question that waits holds up nobody else. A
+worker with nothing to do for a while closes its rooms and ends.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+from clearway.alive import Liveness
+from clearway.clock import Clock, FileClock
+from clearway.limits import HOST_ROOMS_OPEN_MAX, HOST_WORKER_IDLE_SECONDS, HOST_WORKERS_MAX
+from clearway.rooms import Shelf
+
+
+class Worker:
+    """One thread and the rooms that it keeps open, by the clock that they were made with."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+        self._inbox: SimpleQueue[Act | None] = SimpleQueue()
+        self._shelves: dict[str, Shelf] = {}
+        threading.Thread(target=self._work, name="rooms", daemon=True).start()
+
+    def shelf(self, test_clock: str) -> Shelf:
+        found = self._shelves.get(test_clock)
+        if found is None:
+            clock = FileClock(test_clock) if test_clock else Clock()
+            found = self._shelves[test_clock] = Shelf(clock, self._workers.liveness)
+        return found
+
+    def give(self, act: Act | None) -> None:
+        """The next thing to do; None ends it."""
+        self._inbox.put(act)
+
+    def _work(self) -> None:
+        try:
+            while self._do_next():
+                pass
+        finally:
+            for shelf in self._shelves.values():
+                shelf.close()
+
+    def _do_next(self) -> bool:
+        try:
+            act = self._inbox.get(timeout=HOST_WORKER_IDLE_SECONDS)
+        except Empty:
+            return not self._workers.dismiss(self)
+        if act is None:
+            return False
+        try:
+            act(self)
+        except BaseException as error:
+            self._workers.complain(error)
+        for shelf in self._shelves.values():
+            while len(shelf.rooms) > HOST_ROOMS_OPEN_MAX:
+                shelf.rooms.pop(next(iter(shelf.rooms))).close()  # the one that was asked longest ago
+        self._workers.rest(self)
+        return True
+
+
+Act = Callable[[Worker], object]
+
+
+class Workers:
+    """As many threads as there are questions at once, up to a bound; what comes then waits for its turn."""
+
+    def __init__(self, liveness: Liveness, complain: Callable[[BaseException], None]) -> None:
+        self.liveness = liveness
+        self.complain = complain
+        self._lock = threading.Lock()
+        self._resting: list[Worker] = []
+        self._waiting: deque[Act] = deque()
+        self._count = 0
+        self._closed = False
+
+    def submit(self, act: Act) -> None:
+        with self._lock:
+            if self._resting:
+                self._resting.pop().give(act)
+            elif self._count < HOST_WORKERS_MAX:
+                self._count += 1
+                Worker(self).give(act)
+            else:
+                self._waiting.append(act)
+
+    def rest(self, worker: Worker) -> None:
+        """This one has finished: it goes on with what waits, else it rests."""
+        with self._lock:
+            if self._waiting:
+                worker.give(self._waiting.popleft())
+            elif self._closed:
+                self._count -= 1
+                worker.give(None)
+            else:
+                self._resting.append(worker)
+
+    def dismiss(self, worker: Worker) -> bool:
+        """Whether it may end; not if it has been given something just now."""
+        with self._lock:
+            if worker not in self._resting:
+                return False
+            self._resting.remove(worker)
+            self._count -= 1
+            return True
+
+    @property
+    def busy(self) -> int:
+        """How many of them are at work."""
+        with self._lock:
+            return self._count - len(self._resting) + len(self._waiting)
+
+    def close(self) -> None:
+        """They end when they have finished."""
+        with self._lock:
+            self._closed = True
+            while self._resting:
+                self._count -= 1
+                self._resting.pop().give(None)
