@@ -126,9 +126,9 @@ def answered(client: str, raw: bytes, environ: Mapping[str, str], standing: Stan
         visit = _visit(call, Settings(environ, at.parent), at)
         decision = decide(visit)
         if decision.lost:
-            _count(environ, decision.lost)
+            count_passage(environ, decision.lost)
         if decision.counted:
-            _count(environ, decision.counted)
+            count_passage(environ, decision.counted)
         if decision.unchecked is not None:
             decision.warning += _failed(call, decision.unchecked, visit, environ).warning
         _say_in_time(visit, decision, getattr(adapter, "TAKES_CONTEXT", None))

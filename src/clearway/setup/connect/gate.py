@@ -12,7 +12,7 @@ from clearway.setup.connect import files, tomltext
 from clearway.setup.connect.shapes import Change
 
 _NOTE = (
-    "The danger gate refuses destructive commands of agents, never yours. For one room: clearway config set danger off."
+    "The danger gate refuses destructive commands of agents, not yours. In one room: clearway config set danger off."
 )
 
 
