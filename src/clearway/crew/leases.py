@@ -38,7 +38,7 @@ _BOTH_PATHS_BYTES = 60  # with less room only the path that was asked for is nam
 _WAY_OUT = " Take other work (claim_issue or clearway next), or wait."
 
 
-@op(writes=True, group="crew", core=True, cli="claim")
+@op(writes=True, group="crew", core=True, cli="claim", rare=("force",))
 def claim_paths(
     tx: Tx,
     paths: PlacedPaths,
@@ -74,7 +74,7 @@ def claim_paths(
     }
 
 
-@op(writes=True, group="crew", core=True, cli="release")
+@op(writes=True, group="crew", core=True, cli="release", rare=("force",))
 def release_paths(tx: Tx, paths: PlacedPaths | None = None, force: Force = False) -> dict[str, Any]:
     """Give back paths you hold; all of them when none is named.
 
@@ -150,7 +150,7 @@ def check_free(tx: Tx, places: list[Place], mode: str) -> None:
             raise held(tx, also)
 
 
-def conflicting(tx: Tx, place: Place, mode: str) -> list[Row]:
+def conflicting(tx: Tx, place: Place, mode: str, *, limit: int = _CONFLICTS_READ) -> list[Row]:
     """Live leases of others that a lease of `mode` on this place would meet, the widest first."""
     who = _me(tx)
     found = tx.all(
@@ -162,7 +162,7 @@ def conflicting(tx: Tx, place: Place, mode: str) -> list[Row]:
         named=int(tx.caller.named),
         mode=mode,
         gone=lapse.gone(tx)[0],
-        limit=_CONFLICTS_READ,
+        limit=limit,
         **who,
     )
     if place.checkout == paths.RESOURCES:
