@@ -240,6 +240,27 @@ class NameOfAgent(Text):
         return name
 
 
+class Address(Text):
+    """Whom a message is for: an agent, one session of it as agent#session, or * for everybody."""
+
+    def check(self, value: Any, field: str, where: Where) -> str:
+        text = super().check(value, field, where)
+        name, _, session = text.partition("#")
+        known = name in ("*", "human") or config.agent_name(name, fallback="") == name
+        if not known or (name == "*" and session) or (not session and "#" in text) or not session.isprintable():
+            raise Problem(field, "INVALID_VALUE", "must be an agent's name, agent#session, or * for everybody")
+        return text
+
+
+class Numbered(Whole):
+    """A number of the room, also as people write it: #17."""
+
+    def check(self, value: Any, field: str, where: Where) -> int:
+        digits = value.strip().removeprefix("#") if isinstance(value, str) else ""
+        is_number = digits.isascii() and digits.isdigit() and len(digits) < 17
+        return super().check(int(digits) if is_number else value, field, where)
+
+
 class ArtifactUri(Text):
     """A reference: a repository-relative path, or an http(s) address without credentials."""
 
@@ -363,9 +384,10 @@ def checked(
     return values, key
 
 
-def schema(operation: Operation) -> dict[str, Any]:
-    """The JSON Schema of the arguments: closed, and described only where the name does not say it."""
-    listed = parameters(operation)
+def schema(operation: Operation, *, whole: bool = True) -> dict[str, Any]:
+    """The JSON Schema of the arguments: closed, and described only where the name does not say it. whole: with those
+    that are rarely needed."""
+    listed = [parameter for parameter in parameters(operation) if whole or parameter.name not in operation.rare]
     shown: dict[str, Any] = {parameter.name: _described(parameter) for parameter in listed}
     if form(operation).takes_paths:
         shown["cwd"] = {"type": "string"}
@@ -581,6 +603,18 @@ class ChangesShape(TypedDict):
     labels: Labels
     paths: IssuePaths
     reserved_for: AgentName | None
+
+
+Recipient = Annotated[str, Address(limits.AGENT_NAME_CHARS_MAX + 1 + limits.SESSION_CHARS_MAX)]
+MessageText = Annotated[str, Text(limits.MESSAGE_CHARS_MAX)]
+MessageKind = Annotated[str, Choice(lifecycle.MESSAGE_KINDS)]
+MessageRef = Annotated[int, Numbered(1, limits.NUMBER_MAX)]
+SinceMessage = Annotated[int, Numbered(0, limits.NUMBER_MAX)]
+DedupeKey = Annotated[str, Text(limits.DEDUPE_KEY_CHARS_MAX)]
+Note = Annotated[str, Text(limits.MESSAGE_NOTE_CHARS_MAX)]
+Within = Annotated[int, Span(limits.DELAY_SECONDS_MAX)]
+InboxLimit = Annotated[int, Whole(1, limits.LIST_MAX)]
+SecondsAgo = Annotated[int, Whole(0, limits.OVERDUE_SECONDS_MAX)]
 
 
 class AcknowledgedShape(TypedDict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clearway import policy
-from clearway.crew import agents, leases, story
+from clearway.crew import agents, leases, messages, story
 from clearway.op import Operation, operation_of
 from clearway.work import activity, attempts, context, issues, labels, projects, relations, remarks, updates
 
@@ -32,6 +32,11 @@ _FUNCTIONS = (
     leases.release_paths,
     leases.path_owner,
     story.path_history,
+    messages.send_message,
+    messages.read_inbox,
+    messages.accept_message,
+    messages.overdue,
+    messages.release_message,
     projects.get_project,
     policy.get_setting,
     policy.set_setting,

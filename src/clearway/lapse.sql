@@ -87,6 +87,18 @@ WHERE operation = :operation AND scope = :earlier AND NOT EXISTS (
 INSERT INTO notice (session, event) SELECT :later, event FROM notice WHERE session = :earlier
 ON CONFLICT (session, event) DO NOTHING
 
+-- name: move_mail
+UPDATE message SET recipient_session = :later WHERE recipient_session = :earlier AND state IN ('queued', 'seen')
+
+-- name: move_shown
+INSERT INTO message_shown (session, message, at_wall) SELECT :later, message, at_wall FROM message_shown
+WHERE session = :earlier
+ON CONFLICT (session, message) DO NOTHING
+
+-- name: move_heard
+UPDATE session SET heard = (SELECT heard FROM session WHERE id = :earlier)
+WHERE id = :later AND heard > (SELECT heard FROM session WHERE id = :earlier)
+
 -- name: forget_notices
 DELETE FROM notice WHERE session = :session
 

@@ -49,6 +49,7 @@ NOTE_KINDS = ("progress", "finding", "warning", "checkpoint")
 ARTIFACT_TYPES = ("file", "directory", "url", "commit", "branch", "pull_request", "log", "other")
 
 PATH_MODES = ("edit", "run")
+MESSAGE_KINDS = ("chat", "task", "broadcast", "control", "result")
 ACTIVITY_TYPES = ("comments", "attempt_notes", "attempts", "events")
 RELATIONS = ("blocks", "related_to", "duplicates")
 

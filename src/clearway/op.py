@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Operation:
     """One thing a caller can ask of a room."""
 
-    __slots__ = ("cli", "core", "durable", "function", "group", "keyed", "name", "tool", "writes")
+    __slots__ = ("cli", "core", "durable", "function", "group", "keyed", "name", "rare", "tool", "writes")
 
     def __init__(
         self,
@@ -31,6 +31,7 @@ class Operation:
         durable: bool,
         cli: str,
         tool: bool,
+        rare: tuple[str, ...],
     ) -> None:
         self.function = function
         self.name: str = function.__name__
@@ -41,6 +42,7 @@ class Operation:
         self.durable = durable
         self.cli = cli
         self.tool = tool
+        self.rare = rare
 
 
 def op(
@@ -52,18 +54,20 @@ def op(
     durable: bool = True,
     cli: str = "",
     tool: bool = True,
+    rare: tuple[str, ...] = (),
 ) -> Callable[[Function], Function]:
     """Declare an operation.
 
     writes: it changes the room, or the name of the argument that makes it do so. group: the tool group of the MCP
     profiles. core: it is in the default profile. keyed: it takes an idempotency key, valid for the caller's "agent" or
     only for its "session". durable: the reply promises something to another agent, so the commit reaches the disk
-    first. cli: the words of its subcommand. tool: agents are offered it; what only a person may do is not for them.
+    first. cli: the words of its subcommand. tool: agents are offered it; what only a person may do is not for them. rare:
+    arguments that are taken everywhere, and listed only where a client asks for all there is.
     """
 
     def declare(function: Function) -> Function:
         function.operation = Operation(  # type: ignore[attr-defined]
-            function, writes=writes, group=group, core=core, keyed=keyed, durable=durable, cli=cli, tool=tool
+            function, writes=writes, group=group, core=core, keyed=keyed, durable=durable, cli=cli, tool=tool, rare=rare
         )
         return function
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from clearway import policy, repository
 from clearway.config import Caller
+from clearway.crew import messages
 from clearway.db import Row, statements
 from clearway.lapse import dead_sessions, end_session, gone, hand_over, in_flight, until
-from clearway.limits import BEAT_EVERY_MS, PURPOSE_CHARS_MAX, ROOM_ITEMS_MAX
+from clearway.limits import BEAT_EVERY_MS, MESSAGES_IN_ROOM, PURPOSE_CHARS_MAX, ROOM_ITEMS_MAX
 from clearway.op import op
 from clearway.untrusted import folded
 
@@ -56,6 +57,8 @@ def room(tx: Tx, status: Doing | None = None) -> dict[str, Any]:
             }
             for lease in tx.all(SQL.held, gone=paths, limit=ROOM_ITEMS_MAX)
         ],
+        "messages": messages.newest(tx, MESSAGES_IN_ROOM),
+        "waiting_for_you": messages.waiting(tx),
     }
 
 

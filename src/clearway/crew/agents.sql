@@ -1,7 +1,8 @@
 -- name: open
 INSERT INTO session (id, agent, client, named, host, boot, pidns, pid, started, cwd, bound, in_turn, opened_at,
-  started_at, beat_at)
-VALUES (:id, :agent, :client, :named, :host, :boot, :pidns, :pid, :started, :cwd, :bound, 0, :now, :now, :now)
+  started_at, beat_at, heard)
+VALUES (:id, :agent, :client, :named, :host, :boot, :pidns, :pid, :started, :cwd, :bound, 0, :now, :now, :now,
+  (SELECT last_event FROM room))
 
 -- name: reopen
 UPDATE session SET agent = :agent, client = :client, named = :named, host = :host, boot = :boot, pidns = :pidns,

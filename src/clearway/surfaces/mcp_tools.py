@@ -1,7 +1,8 @@
 """What an MCP server says of itself: the tools of a profile as a model sees them, its instructions, its guides.
 
 All of it is drawn from the catalogue and known before a client has said a word. Every byte here is read by a model at
-the start of every session: no titles, no output schemas, no hint that repeats a default.
+the start of every session: no titles, no output schemas, no hint that repeats a default. That Claude Code loads all of
+them is said once, by `connect`, and not by each tool.
 """
 
 from __future__ import annotations
@@ -42,8 +43,6 @@ _FOLDER = os.path.join(os.path.dirname(__file__), "guides")
 # beyond the room. Codex asks its user before every call of a tool that does not say both.
 _READS = {"readOnlyHint": True}
 _WRITES = {"destructiveHint": False, "openWorldHint": False}
-# Claude Code loads a tool only when a model has looked for it, unless the tool asks to be there from the start.
-_AT_HAND = {"anthropic/alwaysLoad": True}
 
 
 class Offer:
@@ -55,7 +54,8 @@ class Offer:
         """profile: `core`, `full`, or groups of tools, combined with commas."""
         self.profile = profile
         self.operations = {operation.name: operation for operation in _chosen(profile)}
-        self.tools = [_tool(operation) for operation in self.operations.values()]
+        whole = "core" not in profile.split(",")  # every agent reads the core, and what it rarely needs costs it all
+        self.tools = [_tool(operation, whole=whole) for operation in self.operations.values()]
 
     def operation(self, name: str) -> Operation:
         known = self.operations.get(name)
@@ -98,13 +98,12 @@ def _chosen(profile: str) -> list[Operation]:
     ]
 
 
-def _tool(operation: Operation) -> dict[str, Any]:
+def _tool(operation: Operation, *, whole: bool) -> dict[str, Any]:
     return {
         "name": operation.name,
         "description": arguments.description(operation),
-        "inputSchema": arguments.schema(operation),
+        "inputSchema": arguments.schema(operation, whole=whole),
         "annotations": _WRITES if operation.writes else _READS,
-        **({"_meta": _AT_HAND} if operation.core else {}),
     }
 
 

@@ -143,6 +143,7 @@ class Slot:
 _MORE_WORDS: dict[str, tuple[tuple[str, dict[str, Any], tuple[str, ...], str], ...]] = {
     "claim_issue": (("next", {"next": True}, ("issue_id",), "Claim the best ready issue."),),
     "room": (("who", {}, (), ""),),
+    "send_message": (("say", {"to": "*"}, ("kind",), "Tell everybody something."),),
     "archive_issue": (
         ("issue archive", {"archived": True}, (), "Put an issue away; it keeps its history."),
         ("issue unarchive", {"archived": False}, (), "Bring an archived issue back."),

@@ -50,7 +50,7 @@ EVIDENCE_CHARS = 4_000
 BLOCKERS_NAMED = 5
 
 
-@op(writes=True, core=True, keyed="session", cli="issue claim")
+@op(writes=True, core=True, keyed="session", cli="issue claim", rare=("priorities", "epic_id"))
 def claim_issue(
     tx: Tx,
     issue_id: IssueRef | None = None,
@@ -99,7 +99,7 @@ def renew_attempt(
     }
 
 
-@op(writes=True, core=True, keyed="agent", cli="attempt note")
+@op(writes=True, core=True, keyed="agent", cli="attempt note", rare=("artifacts", "important"))
 def save_attempt_note(
     tx: Tx,
     attempt_id: AttemptRef,

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 SQL = statements(__file__)
 
 
-@op(writes=True, core=True, keyed="agent", cli="issue create")
+@op(writes=True, core=True, keyed="agent", cli="issue create", rare=("create_missing_labels", "blocked_reason"))
 def create_issue(
     tx: Tx,
     title: Title,
@@ -116,7 +116,7 @@ def get_issue(tx: Tx, issue_id: IssueRef) -> dict[str, Any]:
     return shown
 
 
-@op(core=True, cli="issue list")
+@op(core=True, cli="issue list", rare=("effective_statuses", "types", "include_archived"))
 def list_issues(
     tx: Tx,
     statuses: Statuses | None = None,

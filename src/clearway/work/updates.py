@@ -27,7 +27,7 @@ SQL = statements(__file__)
 _TOLD = ("title", "type", "priority", "status", "parent_issue_id", "labels", "reserved_for")
 
 
-@op(writes=True, core=True, keyed="agent", cli="issue update")
+@op(writes=True, core=True, keyed="agent", cli="issue update", rare=("create_missing_labels",))
 def update_issue(
     tx: Tx, issue_id: IssueRef, expected_version: Version, changes: Changes, create_missing_labels: Yes = True
 ) -> dict[str, Any]:

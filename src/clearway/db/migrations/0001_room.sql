@@ -66,6 +66,7 @@ CREATE TABLE session (
   call_at INTEGER,
   moving_at INTEGER,
   briefed_event INTEGER NOT NULL DEFAULT 0,
+  heard INTEGER NOT NULL DEFAULT 0,
   ended_at INTEGER,
   ended_why TEXT,
   CHECK ((ended_at IS NULL) = (ended_why IS NULL))
@@ -78,6 +79,47 @@ CREATE TABLE notice (
   session TEXT NOT NULL REFERENCES session (id),
   event INTEGER NOT NULL,
   PRIMARY KEY (session, event)
+) STRICT;
+
+-- What agents say to each other (crew/messages.py). Its number is that of the event that tells of it. `held_back`: why
+-- a person should read it first. `taken_by`: the session that took it, or answered.
+CREATE TABLE message (
+  id INTEGER PRIMARY KEY,
+  kind TEXT NOT NULL CHECK (kind IN ('chat', 'task', 'broadcast', 'control', 'result')),
+  sender TEXT NOT NULL,
+  sender_session TEXT NOT NULL,
+  recipient TEXT NOT NULL,
+  recipient_session TEXT,
+  text TEXT NOT NULL,
+  priority INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 3),
+  reply_to INTEGER,
+  issue TEXT,
+  dedupe_key TEXT,
+  state TEXT NOT NULL CHECK (state IN ('queued', 'seen', 'taking', 'done', 'undeliverable')),
+  held_back TEXT,
+  note TEXT,
+  taken_by TEXT,
+  not_before INTEGER NOT NULL,
+  expires_at INTEGER,
+  sent_at INTEGER NOT NULL,
+  sent_wall INTEGER NOT NULL,
+  seen_wall INTEGER,
+  taken_wall INTEGER,
+  CHECK (state <> 'taking' OR taken_by IS NOT NULL)
+) STRICT;
+CREATE UNIQUE INDEX message_dedupe ON message (sender, dedupe_key) WHERE dedupe_key IS NOT NULL;
+CREATE INDEX message_open ON message (recipient, id) WHERE state IN ('queued', 'seen');
+CREATE INDEX message_recipient ON message (recipient, id);
+CREATE INDEX message_sender ON message (sender, id);
+CREATE INDEX message_expiry ON message (expires_at) WHERE expires_at IS NOT NULL AND state IN ('queued', 'seen');
+CREATE INDEX message_session ON message (recipient_session) WHERE recipient_session IS NOT NULL;
+
+-- Which session has been shown what was addressed to its agent.
+CREATE TABLE message_shown (
+  session TEXT NOT NULL REFERENCES session (id),
+  message INTEGER NOT NULL,
+  at_wall INTEGER NOT NULL,
+  PRIMARY KEY (session, message)
 ) STRICT;
 
 -- The newest automatic checkpoint of a session that works on no issue (attempt_note has the others).

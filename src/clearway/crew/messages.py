@@ -1,0 +1,491 @@
+"""What agents say to each other: sent once, shown once, answered or reminded of.
+
+A message is to an agent, to one of its sessions, or to everybody. It is queued until a hook or the inbox has shown it,
+seen until somebody takes it, and done when it was answered; what can reach nobody goes back to its sender. Its text
+stands in no event, and only sender, recipient and the human can read it. Secrets are taken out before it is stored.
+"""
+
+from __future__ import annotations
+
+from clearway import clock, lapse, wire
+from clearway.crew import screening
+from clearway.db import Row, statements
+from clearway.errors import Refusal
+from clearway.lifecycle import PRIORITIES
+from clearway.limits import (
+    INBOX_CHARS,
+    MESSAGES_SHOWN,
+    REMINDED_MS,
+    REMINDERS_SHOWN,
+    SHOWN_CHARS_MAX,
+)
+from clearway.op import op
+from clearway.untrusted import folded, quoted, redacted, within
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from clearway.arguments import (
+        DedupeKey,
+        InboxLimit,
+        IssueRef,
+        MessageKind,
+        MessageRef,
+        MessageText,
+        Note,
+        Priority,
+        Recipient,
+        SecondsAgo,
+        SinceMessage,
+        Within,
+        Yes,
+    )
+    from clearway.db.tx import Tx
+
+SQL = statements(__file__)
+EVERYBODY = "*"
+_ANSWERED = frozenset({"chat", "task", "control"})  # what somebody has to take
+_OPEN = frozenset({"queued", "seen"})
+_NEAR_NAMES = 3
+_MORE = "[clearway] There are more messages, which come later; read_inbox shows all."
+_REMINDER_BYTES = 130  # of one message in a reminder, and of the words around all
+_URGENT_CHARS = 400  # of an urgent message between tool calls
+
+
+@op(writes=True, group="crew", core=True, keyed="agent", cli="send", rare=("not_before", "dedupe_key"))
+def send_message(
+    tx: Tx,
+    to: Recipient,
+    text: MessageText,
+    kind: MessageKind = "chat",
+    priority: Priority = "medium",
+    reply_to: MessageRef | None = None,
+    issue_id: IssueRef | None = None,
+    expires_in: Within | None = None,
+    not_before: Within | None = None,
+    dedupe_key: DedupeKey | None = None,
+) -> dict[str, Any]:
+    """Tell another agent something; it reads it at its next turn, critical ones between tool calls.
+
+    to: an agent, agent#session, or * for all.
+    """
+    agent, hash_sign, start = to.partition("#")
+    name, session = agent, None
+    if dedupe_key is not None:
+        known = tx.one(SQL.known_key, sender=tx.caller.agent, key=dedupe_key)
+        if known is not None:
+            return _sent_before(known, agent, text)
+    warnings: list[str] = []
+    if hash_sign:
+        session = _session(tx, name, start)
+    elif name != EVERYBODY:
+        warnings = _unknown(tx, name)
+    answered = _answering(tx, reply_to)
+    kind = "broadcast" if name == EVERYBODY else kind
+    issue = None if issue_id is None else _issue(tx, issue_id)
+    event = _store(
+        tx,
+        kind=kind,
+        recipient=name,
+        recipient_session=session,
+        text=redacted(text),
+        priority=PRIORITIES.index(priority),
+        reply_to=None if answered is None else answered.id,
+        issue=issue,
+        dedupe_key=dedupe_key,
+        held_back=_held_back(tx, text),
+        not_before=tx.now + (not_before or 0),
+        expires_at=None if expires_in is None else tx.now + expires_in,
+    )
+    if answered is not None and answered.state != "done" and _is_to_me(tx, answered):
+        tx.change(SQL.take, id=answered.id, state="done", session=tx.caller.key, note=answered.note, wall=tx.wall)
+        tx.change(SQL.told, session=tx.caller.key, id=answered.id)
+    settle(tx)
+    return {"message_id": event, "state": "queued", **({"warnings": warnings} if warnings else {})}
+
+
+@op(writes=True, group="crew", core=True, durable=False, cli="inbox", rare=("all",))
+def read_inbox(
+    tx: Tx,
+    message_id: MessageRef | None = None,
+    since_id: SinceMessage = 0,
+    limit: InboxLimit = 20,
+    all: Yes = False,
+) -> dict[str, Any]:
+    """Read your messages, newest first; with message_id one of them in full."""
+    if message_id is not None:
+        found = _readable(tx, message_id)
+        show(tx, [found.id])
+        return {"items": [item(tx, found, chars=None)], "has_more": False}
+    if all and not tx.caller.human:
+        raise Refusal("FORBIDDEN", "Only the human reads the messages of everybody; leave out all.")
+    rows = tx.all(
+        SQL.inbox,
+        agent=tx.caller.agent,
+        session=tx.caller.key,
+        since=since_id,
+        all=int(all or tx.caller.human),
+        limit=limit + 1,
+    )
+    shown = rows[:limit]
+    show(tx, [row.id for row in shown if _is_to_me(tx, row) or row.recipient == EVERYBODY])
+    return {"items": [item(tx, row) for row in shown], "has_more": len(rows) > limit}
+
+
+@op(writes=True, group="crew", core=True, cli="accept")
+def accept_message(tx: Tx, message_id: MessageRef, note: Note | None = None) -> dict[str, Any]:
+    """Say that you take what a message asks; its sender is told, with your note."""
+    message = _readable(tx, message_id)
+    if not _is_to_me(tx, message):
+        raise Refusal("NOT_YOURS", f"Message #{message.id} is not to you.", message_id=message.id)
+    if message.kind not in _ANSWERED:
+        show(tx, [message.id])
+        return {"message_id": message.id, "state": "done" if message.kind == "result" else "seen"}
+    if message.held_back is not None:
+        raise Refusal(
+            "FORBIDDEN", f"Message #{message.id} waits for the human to read it first.", message_id=message.id
+        )
+    if message.state not in _OPEN:
+        if message.taken_by == tx.caller.key:
+            return {"message_id": message.id, "state": message.state}
+        raise Refusal(
+            "NOT_YOURS",
+            f"Message #{message.id} was taken by another session; there is nothing to do about it.",
+            message_id=message.id,
+            state=message.state,
+        )
+    show(tx, [message.id])
+    note = None if note is None else redacted(note)
+    tx.change(SQL.take, id=message.id, state="taking", session=tx.caller.key, note=note, wall=tx.wall)
+    event = tx.tell("message_taken", message=message.id, to=message.sender)
+    lapse.notify(tx, message.sender_session, event)
+    return {"message_id": message.id, "state": "taking"}
+
+
+@op(group="crew", cli="overdue", tool=False)
+def overdue(tx: Tx, seconds: SecondsAgo = 120) -> dict[str, Any]:
+    """Addressed messages that nobody has taken for so long, and where they got stuck.
+
+    seconds: how long ago they were sent at least.
+    """
+    rows = tx.all(SQL.late, before=tx.now - seconds * 1_000, limit=200)
+    return {"items": [{**item(tx, row), "problem": _problem(row)} for row in rows if _may_read(tx, row)]}
+
+
+@op(writes=True, group="crew", cli="message release", tool=False)
+def release_message(tx: Tx, message_id: MessageRef) -> dict[str, Any]:
+    """Let a message go to its recipient that was held back for you to read first."""
+    if not tx.caller.human:
+        raise Refusal("FORBIDDEN", "Only the human lets go what was held back for the human.")
+    message = _readable(tx, message_id)
+    if message.held_back is not None:
+        tx.change(SQL.let_go, id=message.id)
+        tx.tell("message_released", message=message.id)
+    return {"message_id": message.id, "state": message.state}
+
+
+class Unread:
+    """What a session is to be told of its messages: the `text`, empty if nothing, and `ids`, those it shows."""
+
+    __slots__ = ("ids", "text")
+
+    def __init__(self, text: str, ids: list[int]) -> None:
+        self.text = text
+        self.ids = ids
+
+
+def unread(tx: Tx, bytes_max: int) -> Unread:
+    """What has come for the calling session and was not shown to it yet, the newest as far as there is room; and what
+    still waits for its answer. bytes_max: how long the text may be."""
+    asked = {"session": tx.caller.key, "now": tx.now, "limit": MESSAGES_SHOWN + 1}
+    rows = tx.all(SQL.addressed, agent=tx.caller.agent, **asked) + tx.all(SQL.broadcast, **asked)
+    rows.sort(key=lambda row: row.id, reverse=True)
+    lines: list[str] = []
+    ids: list[int] = []
+    left = bytes_max
+    for row in rows[:MESSAGES_SHOWN]:
+        text = line(tx, row)
+        if lines and len(text.encode()) + len(_MORE) + 2 > left:
+            break
+        text = within(text, left)
+        left -= len(text.encode()) + 1
+        lines.append(text)
+        ids.append(row.id)
+    if len(ids) < len(rows):
+        lines.append(_MORE)
+    lines.reverse()
+    reminder = _reminder(tx, frozenset(row.id for row in rows), left)
+    return Unread("\n".join([*lines, *reminder]), ids)
+
+
+def show(tx: Tx, ids: list[int]) -> None:
+    """They were shown to the calling session."""
+    for id in ids:
+        message = tx.one(SQL.find, id=id)
+        if message is None or message.sender_session == tx.caller.key:
+            continue
+        tx.change(SQL.told, session=tx.caller.key, id=id)
+        if message.recipient == EVERYBODY:
+            tx.change(SQL.heard, session=tx.caller.key, id=id)
+        elif _is_to_me(tx, message):
+            tx.change(SQL.shown, session=tx.caller.key, id=id, wall=tx.wall)
+            if tx.change(SQL.seen, id=id, wall=tx.wall):
+                tx.tell("message_seen", message=id, to=message.sender)
+
+
+def line(tx: Tx, message: Row, chars: int = SHOWN_CHARS_MAX) -> str:
+    """A message as a model is told of it: who says it first, and the whole of it on one line that it cannot leave."""
+    where = "everybody" if message.recipient == EVERYBODY else folded(message.recipient, 40)
+    urgent = "urgent " if _is_urgent(message.kind, message.priority) else ""
+    head = (
+        f"[clearway] Message #{message.id}, {urgent}{message.kind} from {_sender(message)} to {where}, {_at(message)}"
+    )
+    if message.reply_to is not None:
+        head += f", answering #{message.reply_to}"
+    if message.held_back is not None:
+        return f"{head}, is held back until a person has read it: {message.held_back}."
+    head += " (another agent's words, not your user's)" if message.sender != "human" else ""
+    rest = f" (read_inbox {message.id} has all of it)" if len(message.text) > chars else ""
+    return f"{head}: {quoted(message.text, chars)}{rest}"
+
+
+def news_of(tx: Tx, row: Row) -> list[str]:
+    """What an event about a message tells the session it is for: an urgent one itself, or who has taken one's own."""
+    message = tx.one(SQL.find, id=row.event if row.type == "message_sent" else wire.loads(row.data)["message"])
+    if message is None:
+        return []
+    if row.type == "message_sent":
+        is_open = message.state in _OPEN or message.recipient == EVERYBODY
+        return [line(tx, message, _URGENT_CHARS).removeprefix("[clearway] ")] if is_open else []
+    note = f": {quoted(message.note, 300)}" if message.note else ""
+    return [f"{folded(row.agent, 40)} has taken your message #{message.id}{note}."]
+
+
+def settle(tx: Tx) -> None:
+    """What nobody will read any more goes back to who sent it."""
+    for message in tx.all(SQL.undeliverable, now=tx.now):
+        expired = message.expires_at is not None and message.expires_at <= tx.now
+        _return(tx, message, "its time ran out" if expired else "that session has ended")
+
+
+def retired(tx: Tx, agent: str) -> int:
+    """An agent will not come back: what waits for it goes back to who sent it. How many."""
+    waiting = tx.all(SQL.of_retired, agent=agent)
+    for message in waiting:
+        _return(tx, message, f"{agent} was retired")
+    return len(waiting)
+
+
+def newest(tx: Tx, count: int) -> list[dict[str, Any]]:
+    """The newest messages that the caller may read, for the room."""
+    rows = tx.all(
+        SQL.inbox,
+        agent=tx.caller.agent,
+        session=tx.caller.key,
+        since=0,
+        all=int(tx.caller.human),
+        limit=count,
+    )
+    return [item(tx, row, chars=200) for row in rows]
+
+
+def waiting(tx: Tx) -> list[dict[str, Any]]:
+    """What somebody has to take and the caller was shown."""
+    return [item(tx, row, chars=120) for row in _waiting(tx)]
+
+
+def item(tx: Tx, message: Row, *, chars: int | None = INBOX_CHARS) -> dict[str, Any]:
+    """A message as lists show it. chars: of its text at most; None for all."""
+    hidden = message.held_back is not None and not tx.caller.human
+    text = "" if hidden else message.text
+    shown: dict[str, Any] = {
+        "message_id": message.id,
+        "from": message.sender,
+        "to": message.recipient
+        if message.recipient_session is None
+        else f"{message.recipient}#{message.recipient_session}",
+        "kind": message.kind,
+        "text": text if chars is None or len(text) <= chars else text[:chars],
+        "at": clock.iso(message.sent_wall),
+        "state": message.state,
+    }
+    if chars is not None and len(text) > chars:
+        shown["truncated"] = True
+    if message.priority != PRIORITIES.index("medium"):
+        shown["priority"] = PRIORITIES[message.priority]
+    if message.reply_to is not None:
+        shown["reply_to"] = message.reply_to
+    if message.issue is not None:
+        found = tx.one(SQL.issue_name, id=message.issue)
+        if found is not None:
+            shown["issue_id"] = f"ISSUE-{found.number}"
+    if message.held_back is not None:
+        shown["held_back"] = message.held_back
+    if message.note is not None:
+        shown["note"] = message.note
+    return shown
+
+
+def _store(tx: Tx, *, sender: str | None = None, **facts: Any) -> int:
+    """One new message; its number is that of its event."""
+    told = {name: facts[name] for name in ("kind", "reply_to") if facts.get(name) is not None}
+    if facts["held_back"]:
+        told["held_back"] = True
+    event = tx.tell("message_sent", to=facts["recipient"], priority=PRIORITIES[facts["priority"]], **told)
+    tx.change(
+        SQL.send,
+        id=event,
+        sender=sender or tx.caller.agent,
+        sender_session=tx.caller.key if sender is None else sender,
+        now=tx.now,
+        wall=tx.wall,
+        **facts,
+    )
+    if _is_urgent(facts["kind"], facts["priority"]) and facts["not_before"] <= tx.now:
+        for session in _recipients(tx, facts["recipient"], facts["recipient_session"]):
+            if session != tx.caller.key:
+                lapse.notify(tx, session, event)
+    return event
+
+
+def _recipients(tx: Tx, agent: str, session: str | None) -> list[str]:
+    if session is not None:
+        return [session]
+    if agent == EVERYBODY:
+        return [row.id for row in tx.all(SQL.everybody, session=tx.caller.key)]
+    return [row.id for row in tx.all(SQL.open_sessions, agent=agent)]
+
+
+def _return(tx: Tx, message: Row, why: str) -> None:
+    tx.change(SQL.give_up, id=message.id)
+    tx.tell("message_undeliverable", message=message.id, to=message.recipient)
+    if message.kind == "result":  # nobody asked, and an answer to an answer has no end
+        return
+    _store(
+        tx,
+        sender="clearway",
+        kind="result",
+        recipient=message.sender,
+        recipient_session=None,
+        text=f"Your message #{message.id} to {message.recipient} came back: {why}. It said: {message.text[:200]}",
+        priority=PRIORITIES.index("medium"),
+        reply_to=message.id,
+        issue=message.issue,
+        dedupe_key=None,
+        held_back=None,
+        not_before=tx.now,
+        expires_at=None,
+    )
+
+
+def _reminder(tx: Tx, new: frozenset[int], left: int) -> list[str]:
+    rows = [row for row in _waiting(tx) if row.id not in new][: max(0, left // _REMINDER_BYTES - 1)]
+    if not rows:
+        return []
+    named = "; ".join(f"#{row.id} from {_sender(row)} {quoted(row.text, 60)}" for row in rows)
+    return [f"[clearway] Waiting for your answer (accept_message, or send_message with reply_to): {named}."]
+
+
+def _waiting(tx: Tx) -> list[Row]:
+    return tx.all(
+        SQL.waiting,
+        agent=tx.caller.agent,
+        session=tx.caller.key,
+        since=tx.now - REMINDED_MS,
+        limit=REMINDERS_SHOWN,
+    )
+
+
+def _is_urgent(kind: str, priority: int) -> bool:
+    return kind == "control" or PRIORITIES[priority] == "critical"
+
+
+def _is_to_me(tx: Tx, message: Row) -> bool:
+    return message.recipient == tx.caller.agent and message.recipient_session in (None, tx.caller.key)
+
+
+def _may_read(tx: Tx, message: Row) -> bool:
+    return (
+        tx.caller.human or message.recipient == EVERYBODY or message.sender == tx.caller.agent or _is_to_me(tx, message)
+    )
+
+
+def _readable(tx: Tx, id: int) -> Row:
+    """A message that the caller may know of. Of others' it is not even said that they exist."""
+    message = tx.one(SQL.find, id=id)
+    if message is None or not _may_read(tx, message):
+        raise Refusal("MESSAGE_NOT_FOUND", "There is no such message for you; read_inbox shows yours.", message_id=id)
+    return message
+
+
+def _answering(tx: Tx, id: int | None) -> Row | None:
+    return None if id is None else _readable(tx, id)
+
+
+def _issue(tx: Tx, reference: str) -> str:
+    number = reference.strip().upper().rpartition("-")[2]
+    by_number = number.isascii() and number.isdigit() and len(number) <= 15
+    found = tx.one(SQL.issue, id=reference.strip().upper(), number=int(number) if by_number else -1)
+    if found is None:
+        raise Refusal(
+            "ISSUE_NOT_FOUND", "There is no such issue; list_issues shows those there are.", issue=reference[:40]
+        )
+    return found.id
+
+
+def _held_back(tx: Tx, text: str) -> str | None:
+    return None if tx.caller.human else screening.suspicion(text) or None
+
+
+def _sent_before(known: Row, recipient: str, text: str) -> dict[str, Any]:
+    if known.recipient != recipient or known.text != redacted(text):
+        raise Refusal(
+            "IDEMPOTENCY_CONFLICT",
+            f"This dedupe_key was used for message #{known.id}, which says something else; use a new key.",
+            message_id=known.id,
+        )
+    return {"message_id": known.id, "state": known.state}
+
+
+def _session(tx: Tx, agent: str, start: str) -> str:
+    """The session of an agent that these first letters of its id mean."""
+    found = tx.all(SQL.sessions_of, agent=agent, start=start)
+    here = [row.id for row in found if row.ended_at is None]
+    if len(here) == 1:
+        return here[0]
+    if len(here) > 1:
+        raise Refusal(
+            "INVALID_ARGUMENT", f"Several sessions of {agent} begin with {folded(start, 40)}; write more of its id."
+        )
+    ended = "has ended" if found else "is not here"
+    raise Refusal("AGENT_NOT_FOUND", f"That session of {agent} {ended}; send to {agent} for whichever is next.")
+
+
+def _unknown(tx: Tx, name: str) -> list[str]:
+    """A name that nobody has had here may be a slip, or of one who comes later."""
+    known = [row.agent for row in tx.all(SQL.agents)]
+    if name in known or name == "human":
+        return []
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, _NEAR_NAMES)
+    meant = f"; near names: {', '.join(near)}" if near else ""
+    return [f"Nobody named {name} has been here yet; it waits for one{meant}."]
+
+
+def _problem(message: Row) -> str:
+    if message.held_back is not None:
+        return "held back for the human"
+    return "not delivered" if message.state == "queued" else "seen, not acknowledged"
+
+
+def _sender(message: Row) -> str:
+    session = message.sender_session
+    if session in (message.sender, "") or message.sender == "human":
+        return folded(message.sender, 40)
+    return f"{folded(message.sender, 40)}#{folded(session, 80)[:12]}"
+
+
+def _at(message: Row) -> str:
+    return clock.local_time(message.sent_wall)
