@@ -100,9 +100,8 @@ def check_pushed(tx: Tx, checkout: Checkout, commits: list[Commit], trail: Trail
     grave = {claim.path: claim for claim in _grave(claims(tx, checkout, names, trail))}
     found: list[Claim] = []
     for commit in commits if grave else ():
-        over = [
-            grave[name] for name in commit.names if name in grave and tx.at(grave[name].holder.since) <= commit.wall
-        ]
+        end = commit.wall + 1_000  # git counts seconds
+        over = [grave[name] for name in commit.names if name in grave and tx.at(grave[name].holder.since) < end]
         if over and not may_pass(tx):
             raise refusal(tx, over, of=commit.id[:_SHORT])
         found += over
@@ -185,8 +184,8 @@ def note_seen(tx: Tx, checkout: Checkout, commits: list[str]) -> None:
 
 
 def forget_the_past(tx: Tx, checkout: Checkout) -> None:
-    """From now on commits are looked at. What lies in this worktree from before, of sessions that are over, is not asked
-    about."""
+    """From now on commits are looked at. What lies in this worktree from before, of sessions that are over, is asked
+    about no more."""
     tx.change(SQL.forget_the_past, checkout=checkout.id)
 
 
