@@ -386,8 +386,8 @@ def _add(words: list[Word], folder: str) -> Deed | None:
     everywhere = said.has("-A", "--all", "-u", "--update", "--no-ignore-removal")
     if not said.paths and (said.vague or not everywhere):
         return Deed("git add")  # nothing, or what nobody can know
-    label = "git add" if said.paths else "git add -A"
     tracked = said.has("-u", "--update")
+    label = "git add" if said.paths else "git add -u" if tracked else "git add -A"
     return Deed(label, changed=True, untracked=not tracked, paths=said.paths or None, vague=said.vague, instead=own)
 
 

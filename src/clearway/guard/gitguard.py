@@ -272,18 +272,20 @@ def key(path: str, root: str) -> str:
 class Reach:
     """Which keys a command's paths take in: all of them without any, and with one that cannot be read here."""
 
-    __slots__ = ("_all", "_globs", "_keys")
+    __slots__ = ("_all", "_globs", "_keys", "_without")
 
     def __init__(self, given: list[str] | None, vague: bool, folder: str, root: str) -> None:
         self._all = given is None or vague
         self._keys: list[str] = []
         self._globs: list[str] = []
-        for spec in given or ():
+        without = [bare for spec in given or () if (bare := _excluded(spec))]
+        self._without = Reach(without, False, folder, root) if without else None
+        taken = [spec for spec in given or () if not _excluded(spec)]
+        self._all = self._all or not taken
+        for spec in taken:
             self._add(spec, folder, root)
 
     def _add(self, spec: str, folder: str, root: str) -> None:
-        if spec[:2] in {":!", ":^"} or spec.startswith(":(exclude"):
-            return
         if spec[:2] == ":/" or spec.startswith(":(top)"):
             spec, folder = spec[2:] if spec[1] == "/" else spec[6:], root
         elif spec[:1] == ":":
@@ -296,11 +298,14 @@ class Reach:
         (self._globs if any(sign in spec for sign in "*?[") else self._keys).append(found)
 
     def __contains__(self, path: str) -> bool:
+        if self._without is not None and path in self._without:
+            return False
         return self._all or any(paths.covers(each, path) for each in self._keys) or self._matches(path)
 
     def meets(self, lease: str) -> bool:
         """Whether something at, above or below a leased path is taken in."""
-        return lease in self or any(paths.overlap(each, lease) for each in self._keys)
+        without = self._without is not None and lease in self._without
+        return not without and (lease in self or any(paths.overlap(each, lease) for each in self._keys))
 
     def _matches(self, path: str) -> bool:
         if not self._globs:
@@ -308,6 +313,13 @@ class Reach:
         from fnmatch import fnmatchcase
 
         return any(fnmatchcase(path, each) or fnmatchcase(path, each + "/*") for each in self._globs)
+
+
+def _excluded(spec: str) -> str:
+    """What a pathspec leaves out: `:!path`, `:^path`, `:(exclude)path`; empty for others."""
+    if spec[:2] in {":!", ":^"}:
+        return spec[2:]
+    return spec[10:] if spec.startswith(":(exclude)") else ""
 
 
 class Hit:

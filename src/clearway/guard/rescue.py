@@ -38,9 +38,19 @@ class NotSaved(Exception):
     """Why the work could not be saved, in a few words."""
 
 
-def save(place: Repository, name: str, why: str, environ: Mapping[str, str]) -> str:
-    """Save what is uncommitted in this work tree as refs/clearway/rescue/NAME; the ref, empty if there was nothing to
-    save. Raises NotSaved."""
+class Saved:
+    """The ref under which work was saved, empty if there was nothing to save. `whole`: no file was left out because it
+    could not be read."""
+
+    __slots__ = ("ref", "whole")
+
+    def __init__(self, ref: str, whole: bool) -> None:
+        self.ref = ref
+        self.whole = whole
+
+
+def save(place: Repository, name: str, why: str, environ: Mapping[str, str]) -> Saved:
+    """Save what is uncommitted in this work tree as refs/clearway/rescue/NAME. Raises NotSaved."""
     own = os.path.join(place.git, f"clearway-rescue-{name}")
     try:
         return _Rescue(place, own, environ).save(REFS + name, why)
@@ -55,33 +65,35 @@ def save(place: Repository, name: str, why: str, environ: Mapping[str, str]) -> 
 class _Rescue:
     """One rescue: git, asked some times over a copy of the index within one deadline."""
 
-    __slots__ = ("_clock", "_deadline", "_environ", "_index", "_place")
+    __slots__ = ("_clock", "_complained", "_deadline", "_environ", "_index", "_place")
 
     def __init__(self, place: Repository, index: str, environ: Mapping[str, str]) -> None:
         self._place = place
         self._index = index
         self._environ = {name: environ[name] for name in ("PATH", "HOME") if name in environ}
         self._environ |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", "GIT_INDEX_FILE": index} | _WHO
+        self._complained = False  # the last question
         self._clock = Clock()
         self._deadline = self._clock.monotonic() + RESCUE_WAIT_MS
 
-    def save(self, ref: str, why: str) -> str:
+    def save(self, ref: str, why: str) -> Saved:
         _copy(os.path.join(self._place.git, "index"), self._index)
         head = self._asked("rev-parse", "--quiet", "--verify", "HEAD")
         base = self._asked("rev-parse", "--quiet", "--verify", "HEAD^{tree}") if head else ""
         index = self._asked("write-tree")  # nothing while there are conflicts
-        self._asked("add", "--all", "--ignore-errors", "--", ":/", must=True)
+        self._asked("add", "--all", "--ignore-errors", "--", ":/")
+        whole = not self._complained
         tree = self._asked("write-tree", must=True)
         stashes = self._asked("rev-list", "-g", f"--max-count={_STASHES_MAX}", "refs/stash", "--").split()
         if tree == base and index in ("", base) and not stashes:
-            return ""
+            return Saved("", whole)
         parents = [head] if head else []
         if index and index not in (base, tree):
             parents.append(self._commit(index, parents, "The index, as it was."))
         commit = self._commit(tree, [*parents, *stashes], f"Saved by clearway before {why}.")
         self._asked("update-ref", ref, commit, "", must=True)
         self._forget_the_oldest()
-        return ref
+        return Saved(ref, whole)
 
     def _commit(self, tree: str, parents: list[str], message: str) -> str:
         above = [word for parent in dict.fromkeys(parents) for word in ("-p", parent)]
@@ -101,11 +113,10 @@ class _Rescue:
         said = children.run("git", arguments, self._environ, wait_ms=left, bytes_max=_PRINTED_BYTES_MAX)
         if said.late:
             raise NotSaved("git did not answer in time")
-        printed = said.text.decode("utf-8", "replace").strip()
-        failed = any(line.startswith((b"fatal", b"error")) for line in said.complaint.splitlines())
-        if must and failed and not (words[0] == "add" or printed):
+        self._complained = any(line.startswith((b"fatal", b"error")) for line in said.complaint.splitlines())
+        if must and self._complained:
             raise NotSaved(f"git {words[0]} failed")
-        return "" if failed and words[0] != "add" else printed
+        return "" if self._complained else said.text.decode("utf-8", "replace").strip()
 
 
 def _copy(source: str, goal: str) -> None:

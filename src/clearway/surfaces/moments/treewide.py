@@ -168,12 +168,15 @@ class _Watch:
 
         name = self._visit.rooms.clock.new_id()
         try:
-            ref = rescue.save(tree.place, name, deed.label, self._environ)
+            saved = rescue.save(tree.place, name, deed.label, self._environ)
+            ref, lost = saved.ref, "" if saved.whole else "not all could be read"
         except rescue.NotSaved as error:
+            ref, lost = "", str(error)
+        if lost:
             if not tree.others.off:  # what cannot be saved is not run over
                 self._refuse(tree.room, refusal)
-            self._visit.decision.warning += f"clearway: nothing was saved before {deed.label} ({error}).\n"
-            return
+            how_much = "not everything" if ref else "nothing"
+            self._visit.decision.warning += f"clearway: {how_much} was saved before {deed.label} ({lost}).\n"
         if not ref:
             return
         way_back = f"git restore --source={ref} -- PATH"
