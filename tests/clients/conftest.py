@@ -1,6 +1,6 @@
 """Fixtures for tests with real clients. Opt-in: the clients are large and partly proprietary.
 
-`CLEARWAY_TEST_CLAUDE` and `CLEARWAY_TEST_CODEX` name the native programs (README.md beside this file says where npm
+`CLEARWAY_TEST_CLAUDE`, `CLEARWAY_TEST_CODEX` and so on name the programs (README.md beside this file says where npm
 puts them). Without them the tests are skipped and the reason says so; a name that leads nowhere fails.
 """
 
@@ -12,8 +12,18 @@ from pathlib import Path
 
 import pytest
 from driving import ClaudeCode, Client, Codex, Desk
+from driving_copilot import CopilotCli
+from driving_gemini import GeminiCli, QwenCode
+from driving_opencode import OpenCode
 
-VARIABLES = {"claude": "CLEARWAY_TEST_CLAUDE", "codex": "CLEARWAY_TEST_CODEX"}
+VARIABLES = {
+    "claude": "CLEARWAY_TEST_CLAUDE",
+    "codex": "CLEARWAY_TEST_CODEX",
+    "gemini": "CLEARWAY_TEST_GEMINI",
+    "copilot": "CLEARWAY_TEST_COPILOT",
+    "qwen": "CLEARWAY_TEST_QWEN",
+    "opencode": "CLEARWAY_TEST_OPENCODE",
+}
 
 
 @pytest.fixture
@@ -34,6 +44,26 @@ def claude(desk: Desk) -> ClaudeCode:
 @pytest.fixture
 def codex(desk: Desk) -> Codex:
     return Codex(_program("codex"), desk)
+
+
+@pytest.fixture
+def opencode(desk: Desk) -> OpenCode:
+    return OpenCode(_program("opencode"), desk)
+
+
+@pytest.fixture
+def gemini(desk: Desk) -> GeminiCli:
+    return GeminiCli(_program("gemini"), desk)
+
+
+@pytest.fixture
+def copilot(desk: Desk) -> CopilotCli:
+    return CopilotCli(_program("copilot"), desk)
+
+
+@pytest.fixture
+def qwen(desk: Desk) -> QwenCode:
+    return QwenCode(_program("qwen"), desk)
 
 
 @pytest.fixture(params=["claude", "codex"])

@@ -26,15 +26,10 @@ from typing import Any
 import clearway
 from clearway.errors import Refusal
 
-HOOK_CLIENTS = (
-    "claude",
-    "codex",
-    "gemini",
-    "copilot",
-    "qwen",
-    "opencode",
-    "generic",
-)  # whose payloads `clearway hook` reads
+HOOK_CLIENTS = (  # whose payloads `clearway hook` reads
+    *("claude", "codex", "gemini", "copilot", "cursor", "opencode", "windsurf", "cline", "qwen", "goose", "kiro"),
+    *("vscode", "generic"),
+)
 HOOK_TIMEOUT_SECONDS = 5  # so that a stuck hook never costs a client's own default, which is minutes
 BAKED_VARIABLES = ("CLEARWAY_HOME", "CLEARWAY_AGENT", "CLEARWAY_FAIL_CLOSED")
 

@@ -36,6 +36,8 @@ NAMES = {
 }
 # What a client's program is called; a program that runs scripts is known by the script.
 _PROGRAMS = ("claude", "codex", "gemini", "copilot", "opencode", "qwen", "cline", "goose", "cursor-agent", "kiro")
+# Clients that name no session: one process of theirs is one.
+_SESSIONLESS = frozenset({"kiro"})
 _RUNNERS = ("node", "bun", "deno", "python", "python3")
 _VARIABLE_NAMES = (
     ("CLAUDECODE", "claude-code"),
@@ -54,10 +56,12 @@ def of_hook(call: ToolCall, settings: Settings, liveness: Liveness) -> Caller:
     agent = config.agent_name(name or call.client, fallback="agent")
     session = (call.session or settings.session)[:SESSION_CHARS_MAX] if call.session or settings.session else None
     process = None
-    if session:
+    if session or call.client in _SESSIONLESS:
         process = liveness.identify(
             call.pid or config.pid_from(settings.environ) or _client_pid(call.client, settings.parent)
         )
+    if process is not None and not session:
+        session = f"{call.client}-{process.pid}-{process.started}"[:SESSION_CHARS_MAX]
     return Caller(
         agent if agent not in config.RESERVED_NAMES else f"{agent}-agent",
         session,

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from clearway.guard.toolcall import ToolCall
     from clearway.rooms import Shelf
 
-CLIENTS = ("claude", "codex", "gemini", "copilot", "qwen", "opencode", "generic")
+CLIENTS = (
+    *("claude", "codex", "gemini", "copilot", "cursor", "opencode", "windsurf", "cline", "qwen", "goose", "kiro"),
+    *("vscode", "generic"),
+)
 _STORED = ("session", "thread", "call", "agent", "source", "prompt", "task", "tool")
 _DENIABLE = frozenset({"before"})
 _CHILDREN_OF_CHILDREN = frozenset({"copilot"})  # whose subagent names who began it, and not the session of them all

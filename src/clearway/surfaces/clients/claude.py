@@ -46,6 +46,10 @@ TAKES_CONTEXT: dict[Moment, str] = {
 def read(payload: dict[str, Any], environ: Mapping[str, str]) -> ToolCall:
     said = shapes.Payload(payload)
     client = _client(said)
+    if client == "vscode":
+        from clearway.surfaces.clients import vscode
+
+        return vscode.read(payload, environ)
     own = client == "claude"
     call = ToolCall(
         client=client,
