@@ -43,7 +43,7 @@ def by_click(line: list[str]) -> tuple[Any, ...] | None:
 
 def by_shortcut(line: list[str]) -> tuple[Any, ...] | None:
     try:
-        return None if not shortcut.carried_out(line, {}) else ("page",)
+        return None if shortcut.carried_out(line, {}) is None else ("page",)
     except Refusal as refusal:
         return (refusal.code,)
     except Understood as found:

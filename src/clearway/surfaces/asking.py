@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _LIKELY: dict[str, Any] = {"attempt_id": "0" * ID_CHARS, "lease_token": "derived", "expected_version": 1}
 
 
+_REPORTS = frozenset({"overdue"})  # whose exit status says whether there is anything to report
+
+
 class Run:
     """Made by the first option that says something; rooms are opened when something is asked of them."""
 
@@ -135,14 +138,16 @@ class Run:
             )
         return current.id
 
-    def answer(self, operation: Operation, result: dict[str, Any], words: str = "") -> None:
-        """Show what the room said. words: those it was asked with, where they say more than the operation."""
+    def answer(self, operation: Operation, result: dict[str, Any], words: str = "") -> int:
+        """Show what the room said; the exit status. words: those it was asked with, where they say more than the
+        operation."""
         from clearway.surfaces import render
 
         if self.as_json:
             say_json(result)
         else:
             say(render.text(operation.name, result, self.paper, words))
+        return int(operation.name in _REPORTS and bool(result["items"]))
 
     def close(self) -> None:
         if self._rooms is not None:

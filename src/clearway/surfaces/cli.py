@@ -100,10 +100,11 @@ def _funnelled(act: Callable[[], int], words: Sequence[str]) -> int:
 def _run(words: Sequence[str]) -> int:
     from clearway.surfaces import shortcut
 
-    if not shortcut.carried_out(words, os.environ):
+    status = shortcut.carried_out(words, os.environ)
+    if status is None:
         return _run_in_full(words)
     _flush()
-    return 0
+    return status
 
 
 def _run_in_full(words: Sequence[str]) -> int:

@@ -83,14 +83,14 @@ def _made(word: str) -> click.Command | None:
 def _command(command: Command, name: str) -> click.Command:
     can_be_written = editing.can_be_written(command)
 
-    def act(**given: Any) -> None:
+    def act(**given: Any) -> int:
         run = this_run()
         edited = can_be_written and editing.is_wanted(command, given)
         result = editing.perform(run, command, given) if edited else run.perform(command, given)
         if result is None:
             click.echo("Nothing was changed.", err=run.as_json)
-        else:
-            run.answer(command.operation, result, command.words)
+            return 0
+        return run.answer(command.operation, result, command.words)
 
     return click.Command(
         name,

@@ -68,9 +68,9 @@ class Paper:
 
 def text(operation: str, result: Result, paper: Paper, words: str = "") -> str:
     """The lines for the answer of one operation. words: those it was asked with."""
-    from clearway.surfaces import stories
+    from clearway.surfaces import letters, stories
 
-    writers = _WRITERS | stories.WRITERS
+    writers = _WRITERS | stories.WRITERS | letters.WRITERS
     return paper.flowed(writers.get(words, writers.get(operation, fields))(result, paper))
 
 
@@ -240,6 +240,10 @@ def _room(result: Result, paper: Paper) -> str:
         parts.append("No path is held.")
     if "guard" in result:
         parts.append(f"The {guard(result['guard'], paper)}: edits of held paths pass.")
+    if result.get("waiting_for_you"):
+        from clearway.surfaces import letters
+
+        parts.append(letters.waiting(result["waiting_for_you"]))
     return "\n".join(parts)
 
 

@@ -30,29 +30,28 @@ class Line:
         self.manners: dict[str, str] = {}
 
 
-def carried_out(words: Sequence[str], environ: Mapping[str, str]) -> bool:
-    """Do what the words say if they leave no question; whether they did."""
+def carried_out(words: Sequence[str], environ: Mapping[str, str]) -> int | None:
+    """Do what the words say if they leave no question: the exit status, or None where they do."""
     if "_CLEARWAY_COMPLETE" in environ:
-        return False  # a shell asks what could come next
+        return None  # a shell asks what could come next
     if list(words) in _HELP:
         say(menu.help_page(columns()))
-        return True
+        return 0
     if list(words) == ["--version"]:
         say(f"clearway {__version__}")
-        return True
+        return 0
     line = understood(list(words))
     if line is None:
-        return False
+        return None
     run = Run()
     try:
         run.as_json = line.as_json
         run.directory = line.manners.get("directory", "")
         run.room = line.manners.get("room", "")
         run.agent = config.check_name(line.manners["agent"]) if "agent" in line.manners else ""
-        _do(line, run)
+        return _do(line, run)
     finally:
         run.close()
-    return True
 
 
 def understood(words: list[str]) -> Line | None:
@@ -71,15 +70,16 @@ def understood(words: list[str]) -> Line | None:
     return line if _reads(line, typed) else None
 
 
-def _do(line: Line, run: Run) -> None:
+def _do(line: Line, run: Run) -> int:
     from clearway.surfaces import looking
 
     if line.command is not None:
-        run.answer(line.command.operation, run.perform(line.command, line.given), line.command.words)
-    elif line.looks:
+        return run.answer(line.command.operation, run.perform(line.command, line.given), line.command.words)
+    if line.looks:
         looking.status(run)
     else:
         looking.overview(run)
+    return 0
 
 
 def _after_manners(line: Line, words: list[str]) -> list[str] | None:

@@ -1,0 +1,91 @@
+"""Answers about messages, as a person reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from clearway.untrusted import folded, legible
+
+if TYPE_CHECKING:
+    from clearway.surfaces.render import Paper, Result
+
+_CHARS = 200  # of one value in a line
+
+
+def _sent(result: Result, _: Paper) -> str:
+    lines = [f"Message #{result['message_id']} is {result['state']}.", *result.get("warnings", [])]
+    return "\n".join(lines)
+
+
+def _taken(result: Result, _: Paper) -> str:
+    said = {"taking": "is yours now; its sender was told", "done": "is done", "seen": "asks for no answer"}
+    return f"Message #{result['message_id']} {said.get(result['state'], result['state'])}."
+
+
+def _released(result: Result, _: Paper) -> str:
+    return f"Message #{result['message_id']} goes to its recipient."
+
+
+def _inbox(result: Result, paper: Paper) -> str:
+    items = cast("list[Result]", result["items"])
+    if not items:
+        return "No messages. clearway send TEXT --to AGENT writes one."
+    if len(items) == 1 and not items[0].get("truncated") and not result["has_more"]:
+        return _whole(items[0], paper)
+    shown = paper.table(("", "FROM", "TO", "KIND", "WHEN", "STATE", "TEXT"), [_row(item, paper) for item in items])
+    return shown + ("\nThere are older ones: --limit shows more." if result["has_more"] else "")
+
+
+def _overdue(result: Result, paper: Paper) -> str:
+    items = cast("list[Result]", result["items"])
+    if not items:
+        return "Nothing waits for an answer."
+    heads = ("", "FROM", "TO", "SENT", "PROBLEM", "TEXT")
+    rows = [[*_row(item, paper)[:3], paper.distance(item["at"]), item["problem"], _text(item)] for item in items]
+    return paper.table(heads, rows)
+
+
+def waiting(items: list[Result]) -> str:
+    """What somebody is expected to answer, for the room."""
+    said = "; ".join(f'#{item["message_id"]} from {folded(item["from"], _CHARS)} "{_text(item)}"' for item in items)
+    return f"Waiting for your answer: {said}. clearway accept NUMBER says that you take it."
+
+
+def _whole(item: Result, paper: Paper) -> str:
+    head = f"#{item['message_id']} {item['kind']} from {folded(item['from'], _CHARS)} to {folded(item['to'], _CHARS)}"
+    lines = [f"{head}, {paper.moment(item['at'])} ({item['state']})"]
+    if item.get("reply_to"):
+        lines.append(f"  answers #{item['reply_to']}")
+    if item.get("issue_id"):
+        lines.append(f"  about {item['issue_id']}")
+    if item.get("held_back"):
+        lines.append(f"  held back: {item['held_back']}; clearway message release {item['message_id']} lets it go")
+    if item.get("note"):
+        lines.append(f"  taken with the note: {folded(item['note'], _CHARS)}")
+    return "\n".join([*lines, "", legible(item["text"])]) if item["text"] else "\n".join(lines)
+
+
+def _row(item: Result, paper: Paper) -> list[str]:
+    return [
+        f"#{item['message_id']}",
+        folded(item["from"], _CHARS),
+        folded(item["to"], _CHARS),
+        item["kind"],
+        paper.moment(item["at"]),
+        "held back" if item.get("held_back") else item["state"],
+        _text(item),
+    ]
+
+
+def _text(item: dict[str, Any]) -> str:
+    return folded(item["text"], _CHARS)
+
+
+WRITERS: dict[str, Callable[[Result, Paper], str]] = {
+    "accept_message": _taken,
+    "overdue": _overdue,
+    "read_inbox": _inbox,
+    "release_message": _released,
+    "send_message": _sent,
+}
