@@ -19,6 +19,15 @@ _HARMLESS = frozenset(
     "name-rev push range-diff remote rev-list rev-parse shortlog show show-branch show-ref status tag var "
     "verify-commit verify-tag version whatchanged".split()
 )
+_ASKING = {
+    "bisect": frozenset({"log"}),
+    "config": frozenset({"--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list"}),
+    "notes": frozenset({"list", "show"}),
+    "reflog": frozenset({"show"}),
+    "stash": frozenset({"list", "show"}),
+    "submodule": frozenset({"status", "summary"}),
+    "worktree": frozenset({"list"}),
+}
 _BRANCH_CHANGES = frozenset({"--delete", "--force", "--move"})
 _VALUED = frozenset({"-C"})
 _PLAIN = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--version", "--help", "-h"})
@@ -62,7 +71,7 @@ def _looks(program: str, words: list[str]) -> bool:
         if words[0] not in _PLAIN and words[0] not in _VALUED:
             return False
         words = words[2 if words[0] in _VALUED else 1 :]
-    if not words or words[0] in _HARMLESS:
+    if not words or words[0] in _HARMLESS or words[0] in _ASKING and words[1:2] and words[1] in _ASKING[words[0]]:
         return True
     return words[0] == "branch" and not any(map(_changes_branches, words[1:]))
 

@@ -138,10 +138,10 @@ def worktrees(place: Repository) -> list[Repository]:
 
 class Others:
     """What other live sessions have in one work tree: `held` leases; `last`, what each was the last to hold; and
-    `here`, the sessions that work in it. `off`: the guard is switched off. `way`: what the room has decided for
-    commands over a shared tree."""
+    `here`, the sessions that work in it. `turn`: who has its index, see `turn_of`. `off`: the guard is switched off.
+    `way`: what the room has decided for commands over a shared tree."""
 
-    __slots__ = ("agents", "held", "here", "last", "off", "way")
+    __slots__ = ("agents", "held", "here", "last", "off", "turn", "way")
 
     def __init__(self) -> None:
         self.agents: dict[str, str] = {}
@@ -149,6 +149,7 @@ class Others:
         self.here: list[Row] = []
         self.last: list[Row] = []
         self.off = False
+        self.turn: tuple[str, bool] = ("", False)
         self.way = ""
 
     def __bool__(self) -> bool:
@@ -173,6 +174,7 @@ def others(tx: Tx, checkout: str, root: str) -> Others:
     found.held = tx.all(SQL.held, checkout=checkout, gone=gone[0], limit=LEASES_MAX, **_me(tx))
     alive = _alive(tx, gone[1])
     found.agents = {row.id: row.agent for row in alive}
+    found.turn = turn_of(tx, checkout)
     found.here = [row for row in alive if row.host == tx.caller.host and _is_in(row.cwd, root)]
     if alive:
         sessions = wire.dumps([row.id for row in alive])

@@ -203,15 +203,14 @@ class _Watch:
         ones that wrote it long ago."""
         clock = Clock()  # a hook waits in real time, whatever time it is in the room
         deadline = clock.monotonic() + GIT_TURN_WAIT_MS
-        while True:
-            agent, long_ago = tree.room.run(
-                lambda tx: gitguard.turn_of(tx, tree.checkout), caller=self._visit.caller, writes=False
-            )
-            if not agent or long_ago or tree.others.off:
-                break
+        agent, long_ago = tree.others.turn
+        while agent and not long_ago and not tree.others.off:
             if clock.monotonic() >= deadline:
                 self._refuse(tree.room, gitguard.turn_refusal(agent))
             clock.pause(_GLANCE_MS)
+            agent, long_ago = tree.room.run(
+                lambda tx: gitguard.turn_of(tx, tree.checkout), caller=self._visit.caller, writes=False
+            )
         if long_ago:
             del self.writing[tree.place.root]
         elif not agent:
