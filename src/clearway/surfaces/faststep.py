@@ -95,7 +95,7 @@ def _ask_host(client: str, raw: bytes, environ: Mapping[bytes, bytes]) -> bool:
         connection.settimeout(_HOST_SECONDS)
         connection.connect(where)
         if is_ours(connection):
-            connection.sendall(_frame(client, raw, environ))
+            connection.sendall(frame(client, raw, environ))
             _pass_on(connection)
     except Exception:  # whatever is the matter with it, here it only means that we do it ourselves
         return True
@@ -117,7 +117,7 @@ def is_ours(connection: Any) -> bool:
     return connection.getsockopt(0, 1, 76)[4:8] == posix.getuid().to_bytes(4, sys.byteorder)
 
 
-def _frame(client: str, raw: bytes, environ: Mapping[bytes, bytes]) -> bytes:
+def frame(client: str, raw: bytes, environ: Mapping[bytes, bytes]) -> bytes:
     """host_wire.hook_frame reads it."""
     told = b"\0".join([name + b"=" + value for name, value in environ.items() if name.startswith(TOLD)])
     try:

@@ -72,6 +72,7 @@ class Host:
         self.duties = Duties(self)
         self.leaving = ""  # why
         self.asked = 0
+        self.tries = _LOCK_TRIES
         self.began = self.clock.monotonic()
         self._last = self.began
         self._lock: int | None = None
@@ -112,7 +113,7 @@ class Host:
 
     def _take_lock(self) -> int | None:
         """Somebody who waits for a host to be gone tries the lock for a moment: so it is asked for more than once."""
-        for _ in range(_LOCK_TRIES):
+        for _ in range(self.tries):
             held = platforms.hold_alone(host_wire.lock_file(self.settings.home))
             if held is not None:
                 return held
@@ -125,10 +126,10 @@ class Host:
         try:
             while not self.leaving:
                 self._turn(_TICK_SECONDS)
-                self._look_around()
+                self.look_around()
             self._say_goodbye()
         finally:
-            self._leave_office()
+            self.close()
 
     def leave(self, why: str) -> None:
         """Ask the host to leave. For any thread, and for a signal."""
@@ -146,8 +147,10 @@ class Host:
         except OSError:
             pass  # it has not slept since the last time
 
-    def _leave_office(self) -> None:
-        _remove(self._address)  # while the lock is still ours
+    def close(self) -> None:
+        """Give back everything. For one that has not taken office, too."""
+        if self._lock is not None:
+            _remove(self._address)  # while the lock is still ours
         if self._listener is not None:
             self._listener.close()
         for peer in list(self._peers.values()):
@@ -177,7 +180,7 @@ class Host:
         while (self._peers or self.workers.busy) and self.clock.monotonic() < deadline:
             self._turn(0.05)
 
-    def _look_around(self) -> None:
+    def look_around(self) -> None:
         """Once in a while: is there still a reason to be here?"""
         now = self.clock.monotonic()
         for peer in list(self._peers.values()):
@@ -268,6 +271,8 @@ class Host:
                 self.asked += 1
                 self.workers.submit(lambda worker: host_answers.hook(worker, self, peer.connection, peer.pid, frame))
             return
+        if peer.talk is None and got and not got.startswith(b"{"):
+            raise Spoken("no request")
         while (end := got.find(b"\n")) >= 0:
             line = bytes(got[: end + 1])
             del got[: end + 1]
@@ -277,8 +282,6 @@ class Host:
             peer.talk.hear(line)
         if len(got) > HOST_LINE_BYTES_MAX:
             raise Spoken("too long")
-        if peer.talk is None and got and not got.startswith(b"{"):
-            raise Spoken("no request")
 
     def _request(self, peer: Peer, line: bytes) -> None:
         """One request at a time: the peer is not listened to until it has its answer."""

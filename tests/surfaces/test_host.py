@@ -1,0 +1,425 @@
+"""The resident host: one at a time, the same answers as without it, and nobody who can hold it up."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import test_house
+from tests.conftest import HandClock
+from tests.surfaces.hosted import Hosted, answer_of, hosted
+
+import clearway
+from clearway import catalog, platforms
+from clearway.config import Caller, Settings
+from clearway.errors import Refusal
+from clearway.limits import HOST_FIRST_WORD_MS, HOST_IDLE_MS, HOST_LINE_BYTES_MAX
+from clearway.rooms import Rooms
+from clearway.surfaces import faststep, hooks, host, host_answers, host_start, host_wire
+from clearway.surfaces.remote import Remote
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path), "CLEARWAY_HOME": str(tmp_path / "state"), "PATH": os.environ["PATH"]}
+
+
+@pytest.fixture
+def running(environ: dict[str, str]) -> Iterator[Hosted]:
+    with hosted(environ) as made:
+        yield made
+
+
+def edit(repo: Path, session: str, file: str = "free.txt") -> bytes:
+    payload: dict[str, Any] = {"hook_event_name": "PreToolUse", "session_id": session, "cwd": str(repo)}
+    given = {"file_path": str(repo / file), "old_string": "a", "new_string": "b"}
+    return json.dumps(payload | {"tool_name": "Edit", "tool_input": given}).encode()
+
+
+def prompt(repo: Path, session: str) -> bytes:
+    payload = {"hook_event_name": "UserPromptSubmit", "session_id": session, "cwd": str(repo), "prompt": "Go on."}
+    return json.dumps(payload).encode()
+
+
+# --- one at a time ----------------------------------------------------------------------------------------------------
+
+
+def test_a_second_host_is_refused_and_the_first_goes_on(running: Hosted) -> None:
+    assert not host.Host(Settings(running.environ)).take_office()
+    assert host_start.status(running.home) is not None
+
+
+def test_of_two_that_start_at_once_one_is_the_host_a_hundred_times(environ: dict[str, str]) -> None:
+    for _ in range(100):
+        both = [host.Host(Settings(environ)), host.Host(Settings(environ))]
+        start, won = threading.Barrier(2), [False, False]
+
+        def begin(place: int, both: Any = both, start: Any = start, won: Any = won) -> None:
+            both[place].tries = 1
+            start.wait()
+            won[place] = both[place].take_office()
+
+        threads = [threading.Thread(target=begin, args=(place,)) for place in (0, 1)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(won) == [False, True]
+        for each in both:
+            each.leave("the round is over")
+        winner = both[won.index(True)]
+        winner.serve()
+        both[won.index(False)].close()
+
+
+def test_the_socket_is_its_owners_alone(running: Hosted) -> None:
+    address = host_wire.address(running.home)
+    assert stat.S_IMODE(os.stat(address).st_mode) == 0o600
+
+
+def test_a_socket_that_a_killed_host_left_is_no_obstacle(environ: dict[str, str]) -> None:
+    folder = Path(environ["CLEARWAY_HOME"], "run")
+    folder.mkdir(parents=True)
+    left = socket.socket(socket.AF_UNIX)
+    left.bind(str(folder / "host.sock"))
+    left.close()
+    assert host_start.status(environ["CLEARWAY_HOME"]) is None
+    with hosted(environ) as running:
+        assert running.request("host_status")["ok"]
+
+
+def test_a_home_whose_name_is_too_long_for_a_socket_has_one_elsewhere(tmp_path: Path, repo: Path) -> None:
+    home = tmp_path / ("a" * 60) / ("b" * 60)
+    runtime = tmp_path / "rt"
+    runtime.mkdir(mode=0o700)
+    environ = {"HOME": str(tmp_path), "CLEARWAY_HOME": str(home), "XDG_RUNTIME_DIR": str(runtime), "PATH": "/usr/bin"}
+    if len(str(runtime)) > 60:
+        del environ["XDG_RUNTIME_DIR"]
+    with hosted(environ) as running:
+        address = host_wire.address(str(home))
+        assert address and len(os.fsencode(address)) <= 100
+        assert stat.S_IMODE(os.stat(os.path.dirname(address)).st_mode) == 0o700
+        assert running.hook("claude", edit(repo, "s1"), environ) is not None
+    assert not os.path.exists(address)
+
+
+# --- hooks ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_hook_is_answered_as_it_would_answer_itself(running: Hosted, repo: Path) -> None:
+    taken = running.hook("claude", edit(repo, "s1"), running.environ)
+    assert taken is not None and (taken.out, taken.err, taken.code) == ("", "", 0)
+    refused = running.hook("claude", edit(repo, "s2"), running.environ)
+    assert refused is not None and "free.txt is held by claude-code" in refused.out
+    assert hooks.answer("claude", edit(repo, "s2"), running.environ) == (refused.out, refused.err, refused.code)
+
+
+def test_what_no_client_has_read_is_told_again(running: Hosted, repo: Path) -> None:
+    """A hook that is killed between its host and its client shows the text again."""
+    running.hook("claude", edit(repo, "s1"), running.environ)
+    rooms = Rooms(Settings(running.environ))
+    human = Caller("human", cwd=str(repo), host=rooms.liveness.host, human=True)
+    rooms.ask(catalog.OPERATIONS["release_paths"], {"paths": ["free.txt"], "force": True}, human)
+    rooms.close()
+    unread = running.hook("claude", prompt(repo, "s1"), running.environ, takes=False)
+    assert unread is not None and "free.txt" in unread.out
+    again = running.hook("claude", prompt(repo, "s1"), running.environ)
+    assert again is not None and again.out == unread.out
+    quiet = running.hook("claude", prompt(repo, "s1"), running.environ)
+    assert quiet is not None and quiet.out == ""
+
+
+def test_a_hook_that_means_another_room_or_person_is_left_to_itself(running: Hosted, repo: Path) -> None:
+    for other in ({"HOME": "/"}, {"CLEARWAY_ROOM": "/nowhere/room.db"}, {"CLEARWAY_HOME": str(repo)}):
+        assert running.hook("claude", edit(repo, "s1"), running.environ | other) is None
+
+
+def test_a_hook_that_sees_another_machine_is_left_to_itself(
+    running: Hosted, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platforms, "shares_our_view", lambda pid: False)
+    assert running.hook("claude", edit(repo, "s1"), running.environ) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "answered"), [("STORAGE_FAILURE", False), ("INTERNAL", False), ("STORAGE_BUSY", True)]
+)
+def test_a_room_that_fails_the_host_is_left_to_the_hook_itself(
+    running: Hosted, repo: Path, monkeypatch: pytest.MonkeyPatch, code: str, answered: bool
+) -> None:
+    """The host's disk may be full where the client's is not; a busy room is busy for both."""
+
+    def fail(_: object) -> None:
+        raise Refusal(code, "The disk is full.")
+
+    monkeypatch.setattr(hooks, "decide", fail)
+    said = running.hook("claude", edit(repo, "s2"), running.environ)
+    assert (said is not None) is answered
+    assert said is None or "guard open" in said.err
+    assert Path(running.home, "run/guard-open").exists() is answered
+
+
+def test_another_version_of_the_frame_is_not_answered(running: Hosted, repo: Path) -> None:
+    """Old host, new client."""
+    frame = faststep.frame("claude", edit(repo, "s1"), {b"CLEARWAY_HOME": running.home.encode()})
+    assert running.line(frame.replace(b"hook 1 ", b"hook 2 ", 1)) == b""
+    assert running.request("host_status")["ok"]
+
+
+def test_what_may_sway_an_answer_is_told_to_the_host() -> None:
+    """Every variable that modules of the hook read has a name that the fast step passes on."""
+    import re
+
+    source = Path(clearway.__file__).parent
+    files = [source / "config.py", source / "policy.py", source / "surfaces/callers.py", source / "platforms.py"]
+    files += sorted((source / "surfaces/clients").glob("*.py")) + sorted((source / "surfaces/moments").glob("*.py"))
+    files += sorted((source / "guard").glob("*.py"))
+    reading = re.compile(
+        r"environ(?:\.get\(|\[)\s*\"([A-Z][A-Z0-9_]+)\"|_number\(environ, \"([A-Z_]+)\"|\"([A-Z]+_[A-Z_]+)\""
+    )
+    names = {name for file in files for found in reading.findall(file.read_text()) for name in found if name}
+    variables = {
+        name for name in names if name.startswith(("CLEARWAY_", "CLAUDE", "CODEX", "GEMINI", "HOME", "OPENCODE"))
+    }
+    assert {"CLEARWAY_FAIL_CLOSED", "CLAUDE_PID", "CODEX_THREAD_ID", "OPENCODE_PID", "HOME"} <= variables
+    assert not [name for name in variables if not name.encode().startswith(faststep.TOLD)]
+
+
+def test_a_hook_whose_host_answers_loads_next_to_nothing(repo: Path) -> None:
+    environ = {"HOME": str(repo), "CLEARWAY_HOME": str(repo.parent / "state"), "PATH": os.environ["PATH"]}
+    code = "from clearway.surfaces import faststep\nfaststep.main('claude')"
+    nothing = test_house._loaded("import os", repo)
+    with hosted(environ) as running:
+        for event in (test_house.AT_START, test_house.BEFORE_EDIT, test_house.BEFORE_SHELL, test_house.AT_PROMPT):
+            more = test_house._loaded(code, repo, event) - nothing
+            assert more == {"__future__", "_socket", "clearway", "clearway.surfaces", "clearway.surfaces.faststep"} | (
+                {"gc"} if "gc" in more else set()
+            )
+        assert running.host.asked == 4
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_operation_is_asked_over_the_socket(running: Hosted, repo: Path) -> None:
+    caller = {"agent": "anna", "session": "a1", "cwd": str(repo), "pid": os.getpid()}
+    made = running.request("create_issue", args={"title": "One"}, caller=caller)
+    assert made["v"] == 1 and made["ok"] and made["result"]["display_id"] == "ISSUE-1"
+    refused = running.request("get_issue", args={"issue_id": "ISSUE-9"}, caller=caller)
+    assert not refused["ok"] and refused["error"]["code"] == "ISSUE_NOT_FOUND"
+
+
+def test_a_room_far_away_is_asked_like_one_at_hand(running: Hosted, repo: Path) -> None:
+    here = Rooms(Settings(running.environ))
+    caller = Caller("anna", "a1", cwd=str(repo), host=here.liveness.host, process=here.liveness.identify(os.getpid()))
+    with Remote(running.home) as remote:
+        made = remote.ask(catalog.OPERATIONS["create_issue"], {"title": "One"}, caller)
+        asked: dict[str, Any] = {"issue_id": made["display_id"]}
+        assert remote.ask(catalog.OPERATIONS["get_issue"], asked, caller) == here.ask(
+            catalog.OPERATIONS["get_issue"], asked, caller
+        )
+        with pytest.raises(Refusal) as far:
+            remote.ask(catalog.OPERATIONS["get_issue"], {"issue_id": "ISSUE-9"}, caller)
+    with pytest.raises(Refusal) as near:
+        here.ask(catalog.OPERATIONS["get_issue"], {"issue_id": "ISSUE-9"}, caller)
+    assert far.value.as_dict() == near.value.as_dict()
+    here.close()
+
+
+def test_an_agents_client_cannot_speak_for_a_person(
+    running: Hosted, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    human = {"human": True, "cwd": str(repo)}
+    monkeypatch.setattr(host_answers.callers.alive, "ancestors", lambda pid=None: [(7, "claude", "claude")])
+    refused = running.request("pause_guard", args={}, caller=human)
+    assert refused["error"]["code"] == "FORBIDDEN"
+    monkeypatch.setattr(host_answers.callers.alive, "ancestors", lambda pid=None: [(7, "bash", "bash")])
+    assert running.request("pause_guard", args={}, caller=human)["ok"]
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (b'{"v":2,"op":"room"}\n', "UNSUPPORTED_FORMAT_VERSION"),
+        (b'{"op":"room"}\n', "UNSUPPORTED_FORMAT_VERSION"),
+        (b'{"v":1}\n', "INVALID_ARGUMENT"),
+        (b'{"v":1,"op":"no_such_thing"}\n', "INVALID_ARGUMENT"),
+        (b'{"v":1,"op":"room","caller":[]}\n', "INVALID_ARGUMENT"),
+        (b'{"v":1,"op":"room","caller":{"agent":"a","session":7}}\n', "INVALID_ARGUMENT"),
+        (b'{"v":1,"op":"room","caller":{"agent":"human"}}\n', "RESERVED_NAME"),
+        (b"{nonsense}\n", "INVALID_ARGUMENT"),
+    ],
+)
+def test_a_bad_request_is_refused(running: Hosted, line: bytes, code: str) -> None:
+    said = json.loads(running.line(line))
+    assert (said["v"], said["ok"], said["error"]["code"]) == (1, False, code)
+
+
+def test_several_requests_may_follow_each_other(running: Hosted) -> None:
+    with running.connect() as connection:
+        for _ in range(3):
+            connection.sendall(b'{"v":1,"op":"host_status"}\n')
+            assert json.loads(answer_of(connection))["ok"]
+
+
+# --- those who disturb ------------------------------------------------------------------------------------------------
+
+
+def test_two_hundred_who_say_nothing_hold_up_nobody(environ: dict[str, str], clock: HandClock, repo: Path) -> None:
+    with hosted(environ, clock) as running:
+        idle = [running.connect() for _ in range(200)]
+        assert running.hook("claude", edit(repo, "s1"), environ) is not None
+        clock.forward(ms=HOST_FIRST_WORD_MS + 1)
+        running.host.later(lambda: None)
+        assert all(connection.recv(1) == b"" for connection in idle)
+        for connection in idle:
+            connection.close()
+
+
+def test_an_endless_line_is_cut_off(running: Hosted) -> None:
+    with running.connect() as connection:
+        try:
+            connection.sendall(b'{"v":1,"op":"' + b"x" * (HOST_LINE_BYTES_MAX + 1_000_000))
+        except OSError:
+            pass  # it has hung up already
+        assert answer_of(connection) == b""
+    assert running.request("host_status")["ok"]
+
+
+@pytest.mark.parametrize(
+    "data", [b"GET / HTTP/1.1\r\n\r\n", b"\x00\x01\x02\n", b"hook 1 claude x y z\n", b"hook" * 100]
+)
+def test_what_is_no_frame_is_cut_off(running: Hosted, data: bytes) -> None:
+    assert running.line(data) == b""
+    assert running.request("host_status")["ok"]
+
+
+def test_half_a_frame_waits_for_the_rest(running: Hosted, repo: Path) -> None:
+    frame = faststep.frame(
+        "claude", edit(repo, "s1"), {name.encode(): v.encode() for name, v in running.environ.items()}
+    )
+    with running.connect() as connection:
+        for part in (frame[:3], frame[3:40], frame[40:]):
+            connection.sendall(part)
+            assert running.request("host_status")["ok"]
+        assert answer_of(connection).startswith(b"1 0 ")
+
+
+def test_who_hangs_up_early_is_forgotten(running: Hosted, repo: Path) -> None:
+    frame = faststep.frame(
+        "claude", edit(repo, "s1"), {name.encode(): v.encode() for name, v in running.environ.items()}
+    )
+    for data in (b"", frame[:50], frame, b'{"v":1,"op":"host_status"}\n'):
+        connection = running.connect()
+        connection.sendall(data)
+        connection.close()
+    assert running.request("host_status")["ok"]
+
+
+def test_another_user_is_not_let_in(running: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = running.connect()
+    connection.close()
+    monkeypatch.setattr(host.platforms, "peer", lambda connection: (os.getuid() + 1, 7))
+    raw = socket.socket(socket.AF_UNIX)
+    raw.connect(host_wire.address(running.home))
+    raw.settimeout(10)
+    try:
+        raw.sendall(b'{"v":1,"op":"host_status"}\n')
+        assert answer_of(raw) == b""
+    except BrokenPipeError:
+        pass  # it was quicker
+    finally:
+        raw.close()
+
+
+def test_a_socket_of_another_user_is_not_spoken_to(running: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_wire.platforms, "peer", lambda connection: (os.getuid() + 1, 7))
+    assert host_wire.connect(running.home, 1) is None
+
+
+# --- when it leaves ---------------------------------------------------------------------------------------------------
+
+
+def test_it_leaves_when_nobody_needs_it(environ: dict[str, str], clock: HandClock) -> None:
+    running = Hosted(environ, clock)
+    client = running.connect()
+    client.sendall(b'{"v":1,"op":"host_status"}\n')
+    assert answer_of(client)
+    clock.forward(ms=HOST_IDLE_MS + 1)
+    running.host.later(running.host.look_around)
+    assert running.request("host_status")["ok"]  # somebody is there
+    client.close()
+    running.host.later(running.host.look_around)
+    clock.forward(ms=HOST_IDLE_MS + 1)
+    while running.thread.is_alive():
+        running.host.later(running.host.look_around)
+        running.thread.join(0.05)
+        clock.forward(ms=HOST_IDLE_MS + 1)
+    assert running.host.leaving == "nobody needed it"
+    assert not os.path.exists(host_wire.address(running.home))
+
+
+def test_it_leaves_when_its_product_is_exchanged(running: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "_product", lambda: (1, 2, 3))
+    running.host.later(running.host.look_around)
+    running.thread.join(20)
+    assert running.host.leaving == "the product was exchanged"
+
+
+def test_it_leaves_when_its_home_is_gone(running: Hosted) -> None:
+    os.unlink(host_wire.address(running.home))
+    running.host.later(running.host.look_around)
+    running.thread.join(20)
+    assert running.host.leaving == "its socket is gone"
+
+
+def test_only_a_newer_version_takes_its_place(running: Hosted) -> None:
+    refused = running.request("host_give_way", args={"version": clearway.__version__})
+    assert refused["error"]["code"] == "FORBIDDEN"
+    assert running.request("host_give_way", args={"version": "999.0"})["ok"]
+    running.thread.join(20)
+    assert running.host.leaving == "a newer version takes its place"
+
+
+@pytest.mark.parametrize(
+    ("version", "than", "newer"),
+    [
+        ("0.2.0", "0.1.9", True),
+        ("0.10.0", "0.9.0", True),
+        ("1.0", "1.0", False),
+        ("0.1", "0.2", False),
+        ("", "1", False),
+    ],
+)
+def test_versions_are_compared_as_numbers(version: str, than: str, newer: bool) -> None:
+    assert host_answers.is_newer(version, than) is newer
+
+
+# --- what it does unasked ---------------------------------------------------------------------------------------------
+
+
+def test_it_lets_time_pass_in_rooms_that_nobody_asks(environ: dict[str, str], repo: Path, tmp_path: Path) -> None:
+    clock_file = tmp_path / "clock"
+    clock_file.write_text("1000000 1780000000000")
+    environ = environ | {"CLEARWAY_TEST_CLOCK": str(clock_file)}
+    with hosted(environ) as running:
+        rooms = Rooms(Settings(environ))
+        alone = Caller("anna", host=rooms.liveness.host, cwd=str(repo))
+        rooms.ask(catalog.OPERATIONS["claim_paths"], {"paths": ["free.txt"], "ttl_seconds": 60}, alone)
+        clock_file.write_text("1100000 1780000000000")
+        done = threading.Event()
+        running.host.workers.submit(lambda worker: (running.host.duties.sweep(worker), done.set()))
+        assert done.wait(20)
+        room = rooms.of_folder(str(repo))
+        log = room.ask(catalog.OPERATIONS["get_changes"], {}, alone)
+        rooms.close()
+    assert [event for event in log["events"] if event["type"] == "paths_released"], log
+    assert list(Path(running.home, "rooms").glob("*/backups/daily-*.db"))
+    assert not running.said
