@@ -195,6 +195,12 @@ class Room(Desk):
         other = Caller("codex", "other", cwd=str(repo), host="tests")
         paths = ["held.txt", "deploy", "src/b.py", "a b.txt"]
         self.room.ask(catalog.OPERATIONS["claim_paths"], self._arguments(paths), other)
+        (repo / "mine").mkdir()
+        (repo / "mine" / "own.txt").write_text("mine\n")
+        (repo / "mine" / "link").symlink_to("../held.txt")
+        (repo / "mine" / "way").symlink_to("../deploy")
+        mine = Caller("claude-code", "s1", cwd=str(repo), host=self.rooms.liveness.host)
+        self.room.ask(catalog.OPERATIONS["claim_paths"], self._arguments(["mine"]), mine)
         human = Caller("human", cwd=str(repo), host="tests", human=True)
         self.room.ask(catalog.OPERATIONS["set_setting"], {"name": "danger", "value": "on"}, human)
 
@@ -231,15 +237,31 @@ def test_the_fast_step_allows_no_command_that_the_full_step_refuses(room: Room) 
 
 
 def test_the_fast_step_allows_no_edit_that_the_full_step_refuses(room: Room) -> None:
-    (room.repo / "link.py").symlink_to("held.txt")
-    (room.repo / "way").symlink_to("deploy")
-    os.link(room.repo / "src/b.py", room.repo / "twin.py")
+    os.link(room.repo / "src/b.py", room.repo / "mine" / "twin.py")
     steps = st.sampled_from(
-        ["src", "a.py", "b.py", "held.txt", "deploy", "x.sh", ".", "..", "", "link.py", "way", "twin.py", "SRC", "A.py"]
-        + ["a.py ", "a\u0301.py", "a.py\0", "~", ".git", "new", "\ud800", "repo"]
+        [
+            "src",
+            "a.py",
+            "b.py",
+            "held.txt",
+            "deploy",
+            "x.sh",
+            ".",
+            "..",
+            "",
+            "mine",
+            "link",
+            "way",
+            "twin.py",
+            "own.txt",
+        ]
+        + ["SRC", "A.py", "a.py ", "a\u0301.py", "a.py\0", "~", ".git", "new", "\ud800", "repo"]
     )
     paths = st.one_of(
-        st.sampled_from(["src/a.py", "src/b.py", "held.txt", "deploy/x.sh", "way/x.sh", "link.py", "twin.py"]),
+        st.sampled_from(
+            ["src/a.py", "src/b.py", "held.txt", "deploy/x.sh", "mine/own.txt", "mine/link", "mine/way/x.sh"]
+        ),
+        st.sampled_from(["mine/twin.py", "mine/../held.txt", "mine/new/x", "src/a.py/../b.py", "mine/way/../held.txt"]),
         st.lists(steps, max_size=5).map("/".join),
     )
     roots = st.sampled_from(

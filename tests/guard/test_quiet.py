@@ -206,6 +206,13 @@ def test_a_setting_that_changes_the_answer_is_left_to_the_full_step(desk: Desk, 
     assert not desk.quiet(desk.edit("src/a.py"), **{variable: "1"})
 
 
+def test_a_file_with_two_names_is_not_quiet(desk: Desk) -> None:
+    """Another may hold it under the other one."""
+    assert desk.quiet(desk.edit("src/a.py"))
+    os.link(desk.repo / "src/a.py", desk.repo / "twin.py")
+    assert not desk.quiet(desk.edit("src/a.py"))
+
+
 def test_a_copied_clone_is_another_checkout(desk: Desk, tmp_path: Path) -> None:
     import shutil
 

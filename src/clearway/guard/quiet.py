@@ -42,7 +42,7 @@ _COMPANY_NS = 7_200_000_000_000  # limits.COMPANY_MS
 _OTHERS_MAX = 64
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=@")
 _READ_MAX = 4_096
-_MODE, _LINK, _FOLDER = 0o170000, 0o120000, 0o040000
+_MODE, _LINK, _FOLDER, _FILE = 0o170000, 0o120000, 0o040000, 0o100000
 
 
 def is_quiet(client: str, raw: bytes, environ: Mapping[bytes, bytes]) -> bool:
@@ -194,7 +194,7 @@ def _above(key: str) -> str:
 
 
 def _is_plain(path: Any) -> bool:
-    """An absolute path without a symlink on it, spelled as the room would spell it."""
+    """An absolute path without a symlink on it, spelled as the room would spell it, and the only name of its file."""
     if not isinstance(path, str) or not 1 < len(path) < _READ_MAX or path[0] != "/" or "\0" in path:
         return False
     parts = path[1:].split("/")
@@ -203,7 +203,9 @@ def _is_plain(path: Any) -> bool:
     here = ""
     for part in parts:
         here += "/" + part
-        if posix.lstat(here).st_mode & _MODE == _LINK:
+        found = posix.lstat(here)
+        kind = found.st_mode & _MODE
+        if kind == _LINK or (kind == _FILE and found.st_nlink > 1):  # held under another name, perhaps
             return False
     return True
 
