@@ -608,13 +608,3 @@ def test_what_the_other_side_has_already_is_not_asked_about(yard: Yard, alpha: C
     assert pushes(alpha) == ("", 0)
     assert alpha.hook("pre-push", "origin", "x", given=f"(delete) {'0' * 40} refs/heads/x {made}\n".encode()) == ("", 0)
     assert alpha.hook("pre-push", "origin", "x") == ("", 0)
-
-
-def test_what_was_only_moved_is_not_asked_about_again(yard: Yard, alpha: Committer, beta: Committer) -> None:
-    """A rebase makes new commits of old ones."""
-    yard.stage("src/b.py")
-    commit_now(yard)
-    beta.claims("src/b.py")
-    (yard.repo / ".git" / "rebase-merge").mkdir()
-    alpha.passes("post-commit")
-    assert pushes(alpha) == ("", 0)

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from clearway import repository
-from clearway.config import Settings
+from clearway.catalog import OPERATIONS
+from clearway.config import Caller, Settings
 from clearway.errors import Refusal
+from clearway.rooms import Rooms
 from clearway.setup import doctor, githooks, repairing, uninstall
 from clearway.setup.hookscripts import BESIDE, OURS
 
@@ -42,7 +44,10 @@ class Shop:
             **{f"GIT_{who}_{what}": "t@example.com" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
         }
         self.settings = Settings(self.environ)
-        assert self.clearway("init", "--as", "alpha").returncode == 0
+        rooms = Rooms(self.settings)
+        rooms.adopt(self.place)
+        rooms.of_repository(self.place)
+        rooms.close()
 
     @property
     def place(self) -> repository.Repository:
@@ -71,8 +76,12 @@ class Shop:
         (folder or self.repo).joinpath("free.txt").open("a").write("more\n")
         return self.git("commit", "-qam", "work", folder=folder, **environ)
 
-    def holds(self, path: str) -> None:
-        assert self.clearway("claim", path, "--as", "beta").returncode == 0
+    def holds(self, path: str, folder: Path | None = None) -> None:
+        """A named holder has it."""
+        rooms = Rooms(self.settings)
+        caller = Caller("beta", cwd=str(folder or self.repo), host=rooms.liveness.host)
+        rooms.ask(OPERATIONS["claim_paths"], {"paths": [path]}, caller)
+        rooms.close()
 
     def hook(self, name: str, text: str, folder: str = ".git/hooks") -> Path:
         file = self.repo / folder / name
@@ -152,6 +161,56 @@ def test_a_push_is_stopped_after_no_verify(shop: Shop, tmp_path: Path) -> None:
     pushed = shop.git("push", "-q", "origin", "HEAD")
     assert pushed.returncode == 1
     assert "committed without the check, has free.txt, which is held by beta" in pushed.stderr
+
+
+def test_what_was_only_moved_is_not_asked_about_again(shop: Shop, tmp_path: Path) -> None:
+    """A rebase makes new commits of old ones; what is committed on the way is looked at."""
+    shop.git("init", "-q", "--bare", str(tmp_path / "remote"))
+    shop.git("remote", "add", "origin", str(tmp_path / "remote"))
+    shop.install()
+    assert shop.git("push", "-q", "origin", "HEAD").returncode == 0
+    shop.git("checkout", "-q", "-b", "topic")
+    assert shop.commits().returncode == 0
+    shop.git("checkout", "-q", "main")
+    (shop.repo / "src" / "a.py").write_text("main\n")
+    shop.git("commit", "-qam", "main")
+    shop.git("checkout", "-q", "topic")
+    shop.holds("free.txt")
+    assert shop.git("rebase", "-q", "--exec", "true", "main").returncode == 0
+    assert shop.git("push", "-q", "origin", "HEAD").returncode == 0
+    shop.git("rebase", "-q", "-i", "HEAD~1", GIT_SEQUENCE_EDITOR="sed -i s/pick/edit/")
+    assert "PATH_HELD" in shop.commits().stderr
+    assert "free.txt is held by beta" in shop.git("commit", "-qa", "--amend", "--no-edit", "--no-verify").stderr
+    shop.git("rebase", "--continue", GIT_EDITOR=":")
+    assert "PATH_HELD" in shop.git("push", "-q", "-f", "origin", "HEAD").stderr
+
+
+def test_a_merge_that_git_makes_is_looked_at(shop: Shop) -> None:
+    shop.install()
+    shop.git("checkout", "-q", "-b", "topic")
+    (shop.repo / "src" / "b.py").write_text("topic\n")
+    (shop.repo / "src" / "a.py").write_text("1\n2\n3\n4\n5\n6\n7\n8\n")
+    shop.git("commit", "-qam", "topic")
+    (shop.repo / "src" / "a.py").write_text("1\n2\n3\n4\n5\n6\n7\n8 topic\n")
+    shop.git("commit", "-qam", "topic")
+    shop.git("checkout", "-q", "-b", "other", "HEAD~1")
+    (shop.repo / "src" / "a.py").write_text("1 other\n2\n3\n4\n5\n6\n7\n8\n")
+    shop.git("commit", "-qam", "other")
+    shop.holds("src/b.py")
+    assert shop.git("merge", "-q", "--no-commit", "topic").returncode == 0
+    assert shop.git("commit", "-qm", "merge").returncode == 0, "src/b.py is as the other side has it"
+    shop.git("reset", "-q", "--hard", "HEAD~1")
+    shop.holds("src/a.py")
+    assert "PATH_HELD: src/a.py" in shop.git("merge", "-q", "-m", "merge", "topic").stderr
+
+
+def test_git_from_anywhere_is_looked_at(shop: Shop, tmp_path: Path) -> None:
+    shop.install()
+    shop.holds("free.txt")
+    (shop.repo / "free.txt").write_text("theirs\n")
+    paths = {"GIT_DIR": str(shop.repo / ".git"), "GIT_WORK_TREE": str(shop.repo)}
+    for words, environ in [(("-C", str(shop.repo)), {}), ((), paths)]:
+        assert "PATH_HELD" in shop.git(*words, "commit", "-qam", "x", folder=tmp_path, **environ).stderr
 
 
 # --- installed and removed ----------------------------------------------------------------------------------------
@@ -282,8 +341,7 @@ def test_every_worktree_is_looked_at(shop: Shop, found: Any, tmp_path: Path) -> 
     tree = tmp_path / "tree"
     shop.git("worktree", "add", "-q", str(tree))
     assert shop.commits(tree).returncode == 0
-    holds = [sys.executable, "-m", "clearway.surfaces.cli", "claim", "free.txt", "--as", "beta"]
-    subprocess.run(holds, env=shop.environ, cwd=tree, check=True, capture_output=True)
+    shop.holds("free.txt", tree)
     assert "PATH_HELD" in shop.commits(tree).stderr
     assert shop.commits().returncode == 0, "in another checkout it is no obstacle"
     assert githooks.recorded(shop.at(tree)) == githooks.recorded(shop.place)
@@ -300,11 +358,24 @@ def test_a_bare_repository_with_worktrees_and_a_submodule(shop: Shop, tmp_path: 
     shop.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(shop.repo), "sub", folder=shop.repo)
     for folder in (layout / "main", shop.repo / "sub"):
         githooks.install(shop.at(folder), shop.settings)
-        claim = [sys.executable, "-m", "clearway.surfaces.cli", "claim", "free.txt", "--as", "beta"]
-        subprocess.run(claim, env=shop.environ, cwd=folder, check=True, capture_output=True)
+        shop.holds("free.txt", folder)
         assert "PATH_HELD" in shop.commits(folder).stderr
         githooks.remove(shop.at(folder))
         assert shop.commits(folder).returncode == 0
+
+
+def test_a_worktree_with_a_path_of_its_own_is_taken_where_that_is_said(shop: Shop, tmp_path: Path) -> None:
+    """`extensions.worktreeConfig`: the worktree's own settings come before the repository's."""
+    tree = tmp_path / "tree"
+    shop.git("worktree", "add", "-q", str(tree))
+    shop.git("config", "extensions.worktreeConfig", "true")
+    shop.git("config", "--worktree", "core.hooksPath", "nowhere", folder=tree)
+    own = shop.repo / ".git" / "worktrees" / "tree" / "config.worktree"
+    before = own.read_bytes()
+    githooks.install(shop.at(tree), shop.settings)
+    assert own.read_bytes() != before
+    githooks.remove(shop.at(tree))
+    assert own.read_bytes() == before
 
 
 # --- somebody changes things after us -----------------------------------------------------------------------------

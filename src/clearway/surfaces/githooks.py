@@ -43,6 +43,7 @@ REFUSALS = frozenset({"PATH_HELD", "LEASE_EXPIRED", "NOT_YOURS"})
 _DENIABLE = frozenset({"pre-commit", "pre-merge-commit", "pre-push"})
 _MADE = "--format=%x01%H%x00%ct%x00%s"
 _NAMES = ("-z", "--name-only", "--no-renames")
+_LOG_BYTES = 4_096
 _REWRITING = ("rebase-merge", "rebase-apply")
 _COMMENT_SIGNS = "#;@!$%^&|:"  # of which git chooses one where the setting is "auto"
 _NO_SIGN = "\x01"
@@ -258,10 +259,11 @@ def _after_commit(desk: Desk, _words: list[str], _given: bytes | None) -> str:
         return ""
     commit, subject = made[0]
     checkout = desk.checkout
-    if any(os.path.isdir(os.path.join(desk.place.git, name)) for name in _REWRITING):
-        desk.write(lambda tx: fences.note_seen(tx, checkout, [commit.id]))  # made before, and only moved
+    old, how = _last_step(desk, commit.id)
+    if "rebase" in how:
+        desk.write(lambda tx: fences.note_seen(tx, checkout, [commit.id]))  # it was made before, and only moved
         return ""
-    amends = _amended(desk, commit.id)
+    amends = old if how == "commit (amend)" else ""
     if amends:
         commit.names = _listed(desk.git("diff-tree", "-r", *_NAMES, amends, commit.id))
 
@@ -275,17 +277,21 @@ def _after_commit(desk: Desk, _words: list[str], _given: bytes | None) -> str:
     return _warned(said, "this was committed all the same (git reset --soft HEAD~1 undoes it); a push is refused")
 
 
-def _amended(desk: Desk, commit: str) -> str:
-    """The commit in whose place this one stands; empty for a new one. The log of HEAD says so in its last line."""
+def _last_step(desk: Desk, commit: str) -> tuple[str, str]:
+    """From which commit HEAD came to this one, and how: `commit`, `commit (amend)`, `rebase (pick)`. Without a log of
+    HEAD, whatever git does in the middle of a rebase is taken for a part of it."""
     try:
         with open(os.path.join(desk.place.git, "logs", "HEAD"), "rb") as opened:
-            opened.seek(max(0, os.fstat(opened.fileno()).st_size - 4_096))
+            opened.seek(max(0, os.fstat(opened.fileno()).st_size - _LOG_BYTES))
             last = opened.read().decode("utf-8", "replace").rstrip("\n").rpartition("\n")[2]
     except OSError:
-        return ""
+        last = ""
     who, _, what = last.partition("\t")
     old, new, *_ = [*who.split(" "), "", ""]
-    return old if new == commit and what.startswith("commit (amend)") else ""
+    if new == commit:
+        return old, what.partition(":")[0]
+    moving = any(os.path.isdir(os.path.join(desk.place.git, name)) for name in _REWRITING)
+    return "", "rebase" if moving else ""
 
 
 # --- before a push ------------------------------------------------------------------------------------------------
