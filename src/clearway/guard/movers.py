@@ -143,13 +143,18 @@ def _rights(run: Run) -> Goals:
     words = run.arguments
     options = [word.text for word in words if (word.text or "").startswith("-")]
     operands = [word for word in words if not (word.text or "").startswith("-")]
-    if not any(option and option.startswith("--reference") for option in options):
-        operands = operands[1:]
+    told = any(option and (option.startswith("--reference") or _is_mode(option)) for option in options)
+    operands = operands if told else operands[1:]
     if not any(option and (option == "--recursive" or (option[:2] != "--" and "R" in option)) for option in options):
         return edits(operands)
     return edits(
         word.map(lambda text: below(text) if is_folder(text, run.scope) else text) for word in operands if word.texts
     )
+
+
+def _is_mode(option: str) -> bool:
+    """`chmod -x FILE`: a mode that looks like an option."""
+    return len(option) > 1 and not option[1:].strip("rwxXst")
 
 
 def _rsync(run: Run) -> Goals:

@@ -325,6 +325,8 @@ def expanded(marked: str, scope: Scope) -> Value:
         if has_glob(word):
             known = False
             found += map(quoted, globbed(word, scope.cwd.texts[0] if scope.cwd.texts else ""))
+            if "://" in word:  # an address, whose question mark finds nothing and stays
+                found.append(word)
             continue
         found.append(word)
     return Value(found, known)

@@ -33,8 +33,8 @@ def cannot_write(command: str) -> bool:
     if any(sign in command for sign in _SIGNS):
         return False
     plain = command.replace("\\\n", "").translate(_SEPARATORS)
-    words = plain.split()
-    if not SUSPECTS.isdisjoint(words):
+    words = plain.lower().split()
+    if not SUSPECTS.isdisjoint(words) or ".exe" in plain:
         from clearway.guard.glance import only_looks
 
         if not only_looks(command):
@@ -92,7 +92,9 @@ def split_options(
             if not anywhere:
                 break
             continue
-        option, attached = _option(text, valued)
+        flags, option, attached = _option(text, valued)
+        if flags:
+            options.append((flags, None))
         value = Value((attached,)) if attached else None
         if not attached and option in valued:
             value = next(waiting, None)
@@ -100,15 +102,18 @@ def split_options(
     return options, operands + list(waiting)
 
 
-def _option(text: str, valued: frozenset[str]) -> tuple[str, str]:
-    """The option in `-x`, `-xVALUE`, `-abx`, `--long` or `--long=VALUE`, and the value attached to it."""
+def _option(text: str, valued: frozenset[str]) -> tuple[str, str, str]:
+    """The option in `-x`, `-xVALUE`, `-abx`, `--long` or `--long=VALUE`, the flags before it in one cluster, and the
+    value attached to it."""
     if text.startswith("--"):
         name, _, attached = text.partition("=")
-        return name, attached
+        return "", name, attached
+    if text in valued:
+        return "", text, ""
     for at in range(1, len(text)):
         if "-" + text[at] in valued:
-            return "-" + text[at], text[at + 1 :]
-    return text, ""
+            return text[:at] if at > 1 else "", "-" + text[at], text[at + 1 :]
+    return "", text, ""
 
 
 # Programs that write to what their arguments name, by the module in which a function for each says where.
@@ -287,7 +292,6 @@ SOMETIMES: dict[str, tuple[str, frozenset[str]]] = {
     for names, letters, words in (
         ("awk gawk mawk perl ruby", "i", ""),
         ("base64 dot iconv pandoc rsvg-convert sort shuf tree xmllint xsltproc", "o", ""),
-        ("black isort", "", "."),
         ("bundle", "", "add install lock remove update"),
         ("cargo", "", "add fix fmt --fix generate-lockfile remove rm update"),
         ("curl", "oODc", "--stderr --hsts --etag-save --libcurl --trace"),
