@@ -89,7 +89,7 @@ MAY_PASS_THE_ENVIRONMENT_ON = ("setup/", "surfaces/", "worker/")
 LIGHT_ROOMS = GROUND - {"arguments"} | {"room", "rooms", "crew", "guard"}
 LIGHT_FILES = (
     *("surfaces/hooks.py", "surfaces/faststep.py", "surfaces/callers.py", "surfaces/clients/", "surfaces/moments/"),
-    "work/checkpoints.py",
+    *("surfaces/githooks.py", "work/checkpoints.py", "work/commits.py"),
 )
 HEAVY_FILES = ("db/postgres.py",)
 HEAVY = {
@@ -466,6 +466,22 @@ def test_a_hook_loads_only_what_is_on_the_list(client: str, event: dict[str, obj
     _loaded(code, repository, AT_START)  # makes the room, which only the first hook of a repository does
     loaded = _loaded(code, repository, event)
     assert "clearway.room" in loaded or event is AT_STOP, "the event did not reach the room"
+    assert not _too_much(loaded)
+
+
+@pytest.mark.parametrize("name", ["pre-commit", "commit-msg", "post-commit", "pre-push"])
+def test_a_git_hook_loads_only_what_is_on_the_list(name: str, tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    subprocess.run(["git", "init", "--quiet", str(repository)], check=True)
+    _loaded("from clearway.surfaces import faststep\nfaststep.main('claude')", repository, AT_START)  # makes the room
+    (repository / "message").write_text("Fix\n")
+    author = ("-c", "user.name=x", "-c", "user.email=x@example.com")
+    subprocess.run(["git", "-C", str(repository), *author, "commit", "-qm", "x", "--allow-empty"], check=True)
+    (repository / "new").touch()
+    subprocess.run(["git", "-C", str(repository), "add", "new"], check=True)
+    code = f"os.chdir({str(repository)!r})\nfrom clearway.surfaces import githooks\ngithooks.main([{name!r}, 'message'])"
+    loaded = _loaded(code, repository)
+    assert "clearway.guard.fences" in loaded
     assert not _too_much(loaded)
 
 
