@@ -192,7 +192,7 @@ def find(tx: Tx, checkout: str, key: str) -> Row | None:
 
 
 def may_restore(tx: Tx, checkout: str, row: Row) -> str | None:
-    """Why the caller may bring a path back: it is the `holder`'s own, it `changed` it, or it is the `human`; or None."""
+    """Why the caller may bring a path back: it is the `holder`, it `changed` it, or it is the `human`; or None."""
     if tx.caller.human:
         return "human"
     if _is_mine(tx, row):

@@ -292,7 +292,7 @@ def _lease_of(tx: Tx, taken: Taken) -> Row | None:
 
 
 def foreign(tx: Tx, checkout: str, folder: str) -> list[Row]:
-    """What others hold here and is known by a snapshot, the nearest to a folder (its key) first; at most WATCHED_MAX."""
+    """What others hold here and was copied, the nearest to a folder (its key) first; at most WATCHED_MAX."""
     found: dict[str, Row] = {}
     who = {"session": tx.caller.key, "agent": tx.caller.agent, "named": int(tx.caller.named)}
     for around in paths.above(folder):

@@ -83,6 +83,7 @@ def before(visit: Visit) -> Decision:
         if any(each.starts for each in wanted) or _may_last(call, found):
             acts = call.kind != "agent"
             opened = visit.calls.begin(visit.key, visit.caller.thread, call.call or "", given(call), acts=acts)
+        stale = _read_set(visit)
         _ask_each(visit, wanted, opened)
     except Refusal as refusal:
         if opened is not None:
@@ -91,6 +92,7 @@ def before(visit: Visit) -> Decision:
             visit.decision.deny = sentence(refusal)
             return visit.decision
         raise
+    visit.decision.add("\n".join(stale))
     heard = _watch(visit, opened)
     if opened is not None:
         visit.mark_calls()
@@ -99,19 +101,22 @@ def before(visit: Visit) -> Decision:
     return visit.decision
 
 
+def _read_set(visit: Visit) -> list[str]:
+    """A read is noted; of an edit, what has changed since it was read. Asked before the edit claims its file."""
+    if visit.call.kind not in ("read", "edit"):
+        return []
+    from clearway.surfaces.moments import reading
+
+    return reading.mind(visit)
+
+
 def _watch(visit: Visit, opened: OpenCall | None) -> bool:
-    """What others hold is compared after the call; and what was read is told about, should it have changed since.
-    Whether the session has been told what is new."""
-    call = visit.call
-    if opened is not None and call.kind in ("shell", "mcp"):
-        from clearway.surfaces.moments import watching
+    """What others hold is compared after the call. Whether the session has been told what is new."""
+    if opened is None or visit.call.kind not in ("shell", "mcp"):
+        return False
+    from clearway.surfaces.moments import watching
 
-        return bool(watching.quietly(visit, lambda: watching.begin(visit, opened)))
-    if call.kind in ("read", "edit"):
-        from clearway.surfaces.moments import reading
-
-        reading.mind(visit)
-    return False
+    return bool(watching.quietly(visit, lambda: watching.begin(visit, opened)))
 
 
 def given(call: ToolCall) -> str:

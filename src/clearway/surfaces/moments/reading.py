@@ -17,22 +17,25 @@ if TYPE_CHECKING:
     from clearway.surfaces.moments import Visit
 
 _NAMES = ("file_path", "filePath", "path", "absolute_path", "notebook_path", "notebookPath", "target_file")
+_LOOKED_AT = 64  # files of one call
 _INPUTS = ("tool_input", "toolInput", "input", "toolArgs", "args")
 
 
-def mind(visit: Visit) -> None:
-    """Before a read: note it. Before an edit: look whether it goes by an old reading."""
+def mind(visit: Visit) -> list[str]:
+    """Before a read: note it. Before an edit: the lines about what it goes by an old reading of; each told once."""
     home, key = visit.rooms.settings.home, visit.key
     if visit.call.kind == "read":
         path = _read_path(visit)
         if path:
             readset.note(home, key, path)
-        return
-    for target in visit.call.targets:
+        return []
+    lines: list[str] = []
+    for target in visit.call.targets[:_LOOKED_AT]:
         path = _absolute(visit, target.path)
         changed = readset.changed_since(home, key, path)
         if changed is not None:
-            _tell(visit, path, changed)
+            lines += _line(visit, path, changed)
+    return lines
 
 
 def edited(visit: Visit, paths: list[str]) -> None:
@@ -41,14 +44,14 @@ def edited(visit: Visit, paths: list[str]) -> None:
         readset.note(visit.rooms.settings.home, visit.key, path)
 
 
-def _tell(visit: Visit, path: str, changed: int) -> None:
+def _line(visit: Visit, path: str, changed: int) -> list[str]:
     """Only another session's own doing is told about: what a person or a program does is not known."""
     from clearway.guard import snapshots
 
     try:
         place = visit.rooms.locate(path, visit.caller.cwd)
         if place.repository is None:
-            return
+            return []
         room = visit.rooms.of_repository(place.repository)
 
         def look(tx: Tx) -> str:
@@ -59,10 +62,11 @@ def _tell(visit: Visit, path: str, changed: int) -> None:
 
         said = room.run(look, caller=visit.caller, writes=False)
     except Refusal:
-        return
-    if said:
-        readset.note(visit.rooms.settings.home, visit.key, path)
-        visit.decision.add(f"[clearway] {ending(place.shown, 80)} {said}, after you last read it: read it again.")
+        return []
+    if not said:
+        return []
+    readset.note(visit.rooms.settings.home, visit.key, path)
+    return [f"[clearway] {ending(place.shown, 80)} {said}, after you last read it: read it again."]
 
 
 def _read_path(visit: Visit) -> str:
