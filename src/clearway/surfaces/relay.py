@@ -30,7 +30,7 @@ _FIRST_ANSWER_SECONDS = 1.0
 _START_SECONDS = 0.7  # a client waits little longer than that for a list of tools
 _RESTART_SECONDS = 3.0  # in the middle of a conversation it has more patience
 _LOOK_AT_PARENT_MS = 1_000
-_LAST_WORDS_MS = 1_500
+_LAST_WORDS_MS = 5_000  # without a word of the host, which may have to load the SDK before it answers
 _GOODBYE = b'{"clearway":"goodbye"}'
 _TOLD = (
     "HOME",
