@@ -18,6 +18,8 @@ from clearway.limits import (
     REMINDED_MS,
     REMINDERS_SHOWN,
     SHOWN_CHARS_MAX,
+    WAKES_MAX,
+    WAKES_WITHIN_MS,
 )
 from clearway.op import op
 from clearway.untrusted import folded, quoted, redacted, within
@@ -50,6 +52,7 @@ _OPEN = frozenset({"queued", "seen"})
 _NEAR_NAMES = 3
 _MORE = "[clearway] There are more messages, which come later; read_inbox shows all."
 _REMINDER_BYTES = 130  # of one message in a reminder, and of the words around all
+_READ_FOR_WAKING = 50
 _URGENT_CHARS = 400  # of an urgent message between tool calls
 
 
@@ -205,7 +208,7 @@ def unread(tx: Tx, bytes_max: int) -> Unread:
     ids: list[int] = []
     left = bytes_max
     for row in rows[:MESSAGES_SHOWN]:
-        text = line(tx, row)
+        text = line(row)
         if lines and len(text.encode()) + len(_MORE) + 2 > left:
             break
         text = within(text, left)
@@ -234,7 +237,7 @@ def show(tx: Tx, ids: list[int]) -> None:
                 tx.tell("message_seen", message=id, to=message.sender)
 
 
-def line(tx: Tx, message: Row, chars: int = SHOWN_CHARS_MAX) -> str:
+def line(message: Row, chars: int = SHOWN_CHARS_MAX) -> str:
     """A message as a model is told of it: who says it first, and the whole of it on one line that it cannot leave."""
     where = "everybody" if message.recipient == EVERYBODY else folded(message.recipient, 40)
     urgent = "urgent " if _is_urgent(message.kind, message.priority) else ""
@@ -257,9 +260,39 @@ def news_of(tx: Tx, row: Row) -> list[str]:
         return []
     if row.type == "message_sent":
         is_open = message.state in _OPEN or message.recipient == EVERYBODY
-        return [line(tx, message, _URGENT_CHARS).removeprefix("[clearway] ")] if is_open else []
+        return [line(message, _URGENT_CHARS).removeprefix("[clearway] ")] if is_open else []
     note = f": {quoted(message.note, 300)}" if message.note else ""
     return [f"{folded(row.agent, 40)} has taken your message #{message.id}{note}."]
+
+
+def waking(tx: Tx) -> list[Row]:
+    """A read: what has come for the calling session, was not shown to it, and is worth a turn. A sender that has woken
+    it too often lately waits for its next turn."""
+    rows = tx.all(SQL.addressed, agent=tx.caller.agent, session=tx.caller.key, now=tx.now, limit=_READ_FOR_WAKING)
+    rows = [row for row in rows if row.kind in _ANSWERED and row.held_back is None]
+    if not rows:
+        return []
+    woken = {row.sender: row.count for row in tx.all(SQL.wakes, session=tx.caller.key, since=tx.now - WAKES_WITHIN_MS)}
+    return [row for row in rows if woken.get(row.sender, 0) < WAKES_MAX]
+
+
+def next_due(tx: Tx) -> int | None:
+    """A read: in how many ms a message that waits for its time comes due, at the earliest."""
+    row = tx.one(SQL.next_due, agent=tx.caller.agent, now=tx.now)
+    return None if row is None or row.at is None else row.at - tx.now
+
+
+def woke(tx: Tx, found: list[Row]) -> None:
+    """The calling session was woken by these."""
+    for sender in dict.fromkeys(row.sender for row in found):
+        tx.change(SQL.note_wake, session=tx.caller.key, sender=sender, now=tx.now)
+    tx.change(SQL.forget_wakes, since=tx.now - WAKES_WITHIN_MS)
+
+
+def handed(tx: Tx, found: list[Row]) -> list[dict[str, Any]]:
+    """These are given to the calling session now: as a list shows them, and no hook shows them again."""
+    show(tx, [row.id for row in found])
+    return [item(tx, row) for row in reversed(found)]
 
 
 def settle(tx: Tx) -> None:

@@ -98,3 +98,16 @@ SELECT id FROM issue_name WHERE id = :id OR number = :number
 
 -- name: issue_name
 SELECT number FROM issue_name WHERE id = :id
+
+-- name: wakes
+SELECT sender, count(*) AS count FROM wake WHERE session = :session AND at > :since GROUP BY sender
+
+-- name: note_wake
+INSERT INTO wake (session, sender, at) VALUES (:session, :sender, :now) ON CONFLICT (session, sender, at) DO NOTHING
+
+-- name: forget_wakes
+DELETE FROM wake WHERE at <= :since
+
+-- name: next_due
+SELECT min(not_before) AS at FROM message
+WHERE recipient = :agent AND state IN ('queued', 'seen') AND not_before > :now

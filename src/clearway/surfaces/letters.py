@@ -52,6 +52,11 @@ def waiting(items: list[Result]) -> str:
     return f"Waiting for your answer: {said}. clearway accept NUMBER says that you take it."
 
 
+def come(items: list[Result], paper: Paper) -> str:
+    """What somebody has waited for."""
+    return "\n\n".join(_whole(item, paper) for item in items) or "No message has come."
+
+
 def _whole(item: Result, paper: Paper) -> str:
     head = f"#{item['message_id']} {item['kind']} from {folded(item['from'], _CHARS)} to {folded(item['to'], _CHARS)}"
     lines = [f"{head}, {paper.moment(item['at'])} ({item['state']})"]

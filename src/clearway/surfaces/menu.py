@@ -28,7 +28,7 @@ LOOKING = {
     "status": "Say in one line where things stand, for prompts and status bars.",
     "history": "Tell what happened to the paths of this repository, or to one of them.",
     "restore": "Bring a held file back as its holder left it; --show only prints it.",
-    "wait": "Wait until a path is free; exit status 124 when the time is over.",
+    "wait": "Wait for a message, until a path is free, or for an issue; exit status 124 when the time is over.",
 }
 MORE = {
     "call": "Ask any operation by its name, with a JSON object of arguments; the answer is JSON.",

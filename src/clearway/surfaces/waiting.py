@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TIMED_OUT = 124  # the exit status
 GLANCE_MS = 30
-_FAR_GLANCE_MS = 250  # at a room on a server
+FAR_GLANCE_MS = 250  # at a room on a server
 _PROCESS_MS = 250
 _AGAIN_MS = 1_000  # a term that is over and still carried by beats is looked at again after this
 
@@ -96,7 +96,7 @@ class RoomEyes:
         self._liveness = liveness
         self._stamps: list[int] = []
         near = all(room.engine.name == "sqlite" for room, _ in rooms)
-        self.glance_ms = GLANCE_MS if near else _FAR_GLANCE_MS
+        self.glance_ms = GLANCE_MS if near else FAR_GLANCE_MS
 
     def look(self) -> list[Row]:
         self._stamps = self._glance()  # before the look: what happens between the two is seen again

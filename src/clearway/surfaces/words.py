@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import click
 
-from clearway import wire
+from clearway import config, wire
 from clearway.catalog import OPERATIONS
 from clearway.errors import Refusal
 from clearway.surfaces import committing, keeping, looking, spelling
@@ -186,13 +186,34 @@ def history(path: str, limit: str | None) -> None:
 
 
 @click.command()
-@click.option("--path", "paths", metavar="PATH", multiple=True, required=True, help="(repeat for several)")
+@click.option("--path", "paths", metavar="PATH", multiple=True, help="Until it is free. (repeat for several)")
+@click.option("--issue", metavar="ISSUE", help="Until nobody works on it.")
+@click.option("--for", "agent", metavar="AGENT", help="For a message to this agent. [default: to you]")
+@click.option("--rewake", is_flag=True, help="For a client's hook: exit status 2 when a message has come, else 0.")
 @click.option("--timeout", metavar="TIME", default="10m", help="How long at most, as 90s, 30m or 2h. [default: 10m]")
-def wait(paths: tuple[str, ...], timeout: str) -> int:
-    """Wait until a path is free; exit status 124 when the time is over."""
-    from clearway.surfaces import stories, waiting
+def wait(paths: tuple[str, ...], issue: str | None, agent: str | None, rewake: bool, timeout: str) -> int:
+    """Wait for a message, until a path is free, or for an issue; exit status 124 when the time is over."""
+    from clearway.surfaces import letters, stories, waiting, waking
 
     run = this_run()
+    if agent:
+        run.agent = config.check_name(agent)
+    if rewake:
+        return waking.rewake(run.rooms, run.agent or run.caller.agent, run.folder, timeout)
+    if issue is not None:
+        over = waking.for_issue(run.rooms, run.caller, run.folder, issue, timeout)
+        if run.as_json:
+            say_json({"free": over})
+        else:
+            say(f"Nobody works on {folded(issue, 40)}." if over else f"{folded(issue, 40)} is still being worked on.")
+        return 0 if over else waiting.TIMED_OUT
+    if not paths:
+        come = waking.for_mail(run.rooms, run.caller, run.folder, timeout)
+        if run.as_json:
+            say_json({"items": come})
+        else:
+            say(letters.come(come, run.paper))
+        return 0 if come else waiting.TIMED_OUT
     left = waiting.for_paths(run.rooms, run.caller, list(paths), timeout)
     if run.as_json:
         say_json({"free": not left, **({"blockers": waiting.shown(left)} if left else {})})

@@ -114,6 +114,14 @@ CREATE INDEX message_sender ON message (sender, id);
 CREATE INDEX message_expiry ON message (expires_at) WHERE expires_at IS NOT NULL AND state IN ('queued', 'seen');
 CREATE INDEX message_session ON message (recipient_session) WHERE recipient_session IS NOT NULL;
 
+-- When messages of one sender woke a session.
+CREATE TABLE wake (
+  session TEXT NOT NULL,
+  sender TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (session, sender, at)
+) STRICT;
+
 -- Which session has been shown what was addressed to its agent.
 CREATE TABLE message_shown (
   session TEXT NOT NULL REFERENCES session (id),

@@ -1,0 +1,162 @@
+"""Waiting for messages and for an issue, and waking a client whose turn is over.
+
+What wakes is a message that somebody has to take and that was not shown to the session yet; broadcasts, results and
+what is held back do not. `--rewake` is what a client runs in the background: it says numbers and no text (its context
+hook brings that), leaves with its client, and never wakes one session by the words of one sender without end.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from clearway import arguments, platforms, wire
+from clearway.alive import Liveness, Process
+from clearway.clock import Clock
+from clearway.config import Caller
+from clearway.crew import messages
+from clearway.db import Row
+from clearway.errors import Refusal
+from clearway.limits import PAYLOAD_BYTES_MAX, WAIT_SECONDS_MAX
+from clearway.surfaces.waiting import FAR_GLANCE_MS, GLANCE_MS, until_free
+from clearway.untrusted import folded
+
+if TYPE_CHECKING:
+    from clearway.db.tx import Tx
+    from clearway.room import Room
+    from clearway.rooms import Rooms
+
+WAKES = 2  # the exit status on which a client begins a turn
+_A_LONG_TIME_MS = 60_000  # when nothing is due, so often it is looked whether something is
+
+
+class Arrivals:
+    """The eyes of one session on what comes for it. Nothing in the way means that something has come."""
+
+    def __init__(self, room: Room, caller: Caller, liveness: Liveness, client: Process | None = None) -> None:
+        self.found: list[Row] = []
+        self.left = False  # the client whose session this is has ended
+        self._room = room
+        self._caller = caller
+        self._liveness = liveness
+        self._client = client
+        self._stamp = 0
+        self.glance_ms = GLANCE_MS if room.engine.name == "sqlite" else FAR_GLANCE_MS
+
+    def look(self) -> list[Row]:
+        self._stamp = self._room.engine.stamp()
+
+        def ask(tx: Tx) -> tuple[list[Row], int | None]:
+            tx.farewell = True  # whoever waits gives no sign of life by it
+            return messages.waking(tx), messages.next_due(tx)
+
+        if self.ended([]):
+            self.found = []
+            return []
+        self.found, due = self._room.run(ask, caller=self._caller, writes=False)
+        if self.found:
+            return []
+        return [Row(left_ms=_A_LONG_TIME_MS if due is None else due)]
+
+    def changed(self) -> bool:
+        return self._room.engine.stamp() != self._stamp
+
+    def ended(self, blockers: list[Row]) -> bool:
+        if self._client is not None and self._liveness.is_dead(self._caller.host, self._client):
+            self.left = True
+        return self.left
+
+
+def for_mail(rooms: Rooms, caller: Caller, folder: str, timeout: str) -> list[dict[str, Any]]:
+    """Wait for a message to the caller; those that came, which are now shown to it. Empty when the time is over."""
+    room = rooms.of_folder(folder)
+    eyes = Arrivals(room, caller, rooms.liveness)
+    until_free(eyes, Clock(), span(timeout))
+    return [] if not eyes.found else room.run(lambda tx: messages.handed(tx, eyes.found), caller=caller)
+
+
+def for_issue(rooms: Rooms, caller: Caller, folder: str, issue: str, timeout: str) -> bool:
+    """Wait until nobody works on an issue; whether that came."""
+    room = rooms.of_folder(folder)
+    eyes = _Holder(room, caller, rooms.liveness, issue)
+    return not until_free(eyes, Clock(), span(timeout))
+
+
+class _Holder(Arrivals):
+    """The eyes of one who waits for the end of somebody's work."""
+
+    def __init__(self, room: Room, caller: Caller, liveness: Liveness, issue: str) -> None:
+        super().__init__(room, caller, liveness)
+        self._issue = issue
+
+    def look(self) -> list[Row]:
+        from clearway.work import issues
+
+        self._stamp = self._room.engine.stamp()
+
+        def ask(tx: Tx) -> Row | None:
+            tx.farewell = True
+            return issues.live_attempt(tx, issues.find(tx, self._issue).id)
+
+        holder = self._room.run(ask, caller=self._caller, writes=False)
+        return [] if holder is None else [Row(left_ms=1_000)]
+
+
+def rewake(rooms: Rooms, agent: str, folder: str, timeout: str) -> int:
+    """What a client runs when a session has begun or a turn is over: 2 and numbers on stderr when a message has come,
+    0 whatever else happens. Its payload on stdin says whose session it is."""
+    try:
+        payload = _payload()
+        session = payload.get("session_id") or rooms.settings.session
+        where = payload.get("cwd") or folder
+        if not isinstance(session, str) or not session or not isinstance(where, str):
+            return 0
+        alone = platforms.hold_alone(_lock_of(rooms.settings.home, session))
+        if alone is None:  # another one waits for this session already
+            return 0
+        try:
+            return _rewake(rooms, Caller(agent, session, cwd=where, host=rooms.liveness.host), timeout)
+        finally:
+            os.close(alone)
+    except Exception:
+        return 0  # a client reads any other status as a message
+
+
+def _rewake(rooms: Rooms, caller: Caller, timeout: str) -> int:
+    pid = rooms.settings.environ.get("CLAUDE_PID") or rooms.settings.environ.get("CLEARWAY_PID") or ""
+    client = rooms.liveness.identify(int(pid)) if pid.isascii() and pid.isdigit() else None
+    if pid and client is None:  # it has ended already
+        return 0
+    room = rooms.of_folder(caller.cwd)
+    eyes = Arrivals(room, caller, rooms.liveness, client)
+    until_free(eyes, Clock(), span(timeout))
+    if not eyes.found or eyes.left:
+        return 0
+    room.run(lambda tx: messages.woke(tx, eyes.found), caller=caller, durable=False)
+    named = ", ".join(f"#{message.id} from {folded(message.sender, 40)}" for message in eyes.found)
+    print(f"[clearway] Messages wait for you: {named}. read_inbox shows them.", file=sys.stderr, flush=True)
+    return WAKES
+
+
+def span(timeout: str) -> int:
+    """A length of time as it is typed, in ms."""
+    try:
+        return arguments.Span(WAIT_SECONDS_MAX).check(timeout, "timeout", arguments.Where("", Clock()))
+    except arguments.Problem as problem:
+        raise Refusal("INVALID_ARGUMENT", f"wait: {problem.field} {problem}.") from None
+
+
+def _payload() -> dict[str, Any]:
+    """What the client's hook says, if it says anything."""
+    source = getattr(sys.stdin, "buffer", None)
+    if source is None or sys.stdin.isatty():
+        return {}
+    read = wire.loads(source.read(PAYLOAD_BYTES_MAX) or b"{}")
+    return read if wire.is_object(read) else {}
+
+
+def _lock_of(home: str, session: str) -> str:
+    folder = os.path.join(home, "run", "wake")
+    platforms.make_private(folder)
+    return os.path.join(folder, platforms.digest(session.encode("utf-8", "surrogatepass"))[:32])
