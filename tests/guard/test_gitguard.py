@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from clearway.config import Caller, Settings
 from clearway.db import Statement
 from clearway.guard import gitdeeds
 from clearway.guard.gitglance import git_is_harmless
+from clearway.guard.writers import cannot_write
 from clearway.rooms import Rooms
 from clearway.surfaces import hooks
 
@@ -83,6 +85,8 @@ HARMLESS = [
     *("git worktree add ../tree -b other2", "cat > note.md <<'E'\ngit stash\nE", "git show stash@{0}", "git checkout"),
 ]
 
+
+WHO = {f"GIT_{role}_{what}": "x@localhost" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
 one_engine = pytest.mark.parametrize("desk", ["sqlite"], indirect=True)  # what git says is no engine's business
 
@@ -252,6 +256,26 @@ def test_what_a_session_left_is_free_when_it_ends(desk: Desk) -> None:
     assert "src/b.py" in alpha.asks("git stash")
     beta.tell("SessionEnd", reason="exit")
     assert alpha.asks("git stash") == ""
+
+
+def test_a_person_and_a_script_that_runs_are_minded_as_well(desk: Desk) -> None:
+    """C10, with git in the editor's place."""
+    alpha, beta = desk.session("a"), desk.session("b")
+    beta.before("Bash", command="bash deploy/x.sh")
+    assert "deploy/x.sh" in alpha.asks("git switch other")
+    beta.after("Bash", command="bash deploy/x.sh")
+    assert alpha.asks("git switch other") == ""
+    desk.ask("claim_paths", paths=["held.txt"])
+    assert "what is human's here: held.txt" in alpha.asks("git stash")
+    assert alpha.asks("git stash push -- src") == ""
+
+
+@one_engine
+def test_an_index_of_ones_own_is_nobody_elses(desk: Desk) -> None:
+    alpha, beta = desk.session("a"), desk.session("b")
+    beta.edits("src/b.py")
+    assert alpha.asks("GIT_INDEX_FILE=/tmp/mine git add -A") == ""
+    assert "src/b.py" in alpha.asks("GIT_INDEX_FILE=/tmp/mine git checkout ."), "files are files"
 
 
 @one_engine
@@ -443,6 +467,32 @@ def test_those_who_write_one_index_take_turns(desk: Desk, monkeypatch: pytest.Mo
 
 
 @one_engine
+def test_many_who_commit_at_once_all_commit(desk: Desk) -> None:
+    """C25: four agents add and commit in one checkout at once."""
+    failed: list[bytes] = []
+    sessions = [desk.session(name) for name in "abcd"]
+
+    def work(alpha: Session) -> None:
+        file = f"{alpha.name}.txt"
+        for count in range(3):
+            alpha.edits(file, f"{count}\n")
+            command = f"git add {file} && git commit -qm {alpha.name}{count} -- {file}"
+            while alpha.before("Bash", command=command).get("permissionDecision") == "deny":
+                pass  # it has waited, and comes again
+            ended = subprocess.run(command, shell=True, cwd=desk.repo, env=desk.environ | WHO, capture_output=True)
+            failed.extend([ended.stderr] if ended.returncode else [])
+            alpha.after("Bash", command=command)
+
+    threads = [threading.Thread(target=work, args=(session,)) for session in sessions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert git(desk.repo, "rev-list", "--count", "HEAD").strip() == "13"
+
+
+@one_engine
 def test_a_call_that_waits_gets_its_turn(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     alpha, beta = desk.session("a"), desk.session("b")
     assert "permissionDecision" not in alpha.before("Bash", command="git commit -m x")
@@ -543,6 +593,8 @@ def test_a_line_of_git_that_only_looks_needs_no_parser() -> None:
         "git add -A",
     ]:
         assert not git_is_harmless(command), command
+    for command in [*TREE_WIDE, *SPELLINGS]:
+        assert not cannot_write(command), command
 
 
 def test_words_of_git_are_read_as_git_reads_them(tmp_path: Path) -> None:
