@@ -46,6 +46,7 @@ _NAMES = ("-z", "--name-only", "--no-renames")
 _LOG_BYTES = 4_096
 _REWRITING = ("rebase-merge", "rebase-apply")
 _COMMENT_SIGNS = "#;@!$%^&|:"  # of which git chooses one where the setting is "auto"
+_HEX = frozenset("0123456789abcdef")
 _NO_SIGN = "\x01"
 _SIGNED_OFF = "Signed-off-by:"
 
@@ -324,7 +325,7 @@ def _before_push(desk: Desk, words: list[str], given: bytes | None) -> str:
 def _pushed(given: bytes) -> list[str]:
     """What is pushed: `local-ref local-id remote-ref remote-id` a line; only zeros for what is deleted there."""
     lines = [line.split(" ") for line in given.decode("utf-8", "replace").splitlines()]
-    return [line[1] for line in lines if len(line) == 4 and line[1].strip("0")]
+    return [line[1] for line in lines if len(line) == 4 and line[1].strip("0") and _HEX.issuperset(line[1])]
 
 
 # --- what all of them share ---------------------------------------------------------------------------------------
