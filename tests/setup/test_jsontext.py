@@ -107,3 +107,42 @@ def test_any_element_can_be_taken_out(elements: list[Any], indent: int | None, d
     assert json.loads(text) == {"a": elements[:index] + elements[index + 1 :]}
     appended = jsontext.append(text, ["a"], "z")
     assert json.loads(appended) == {"a": [*elements[:index], *elements[index + 1 :], "z"]}
+
+
+COMMENTED = """{
+  // first
+  "a": 1, /* second */
+  "b": [1, 2,], // third
+  "c": {"url": "http://x/*y*/", /* fourth */ },
+}
+"""
+
+
+@pytest.mark.parametrize("path", [["d"], ["c", "d"], ["e", "f"], ["b"]])
+def test_comments_and_last_commas_stay_around_what_changes(path: list[str]) -> None:
+    text = jsontext.put(COMMENTED, path, {"x": 1})
+    found = jsontext.load(text, comments=True)
+    for step in path:
+        found = found[step]
+    assert found == {"x": 1}
+    for comment in ("// first", "/* second */", "// third", "/* fourth */"):
+        assert comment in text
+    if path != ["b"]:
+        assert jsontext.remove(text, path if len(path) == 1 or path[0] == "c" else path[:1]) == COMMENTED
+
+
+def test_comments_are_refused_by_those_who_do_not_read_them() -> None:
+    with pytest.raises(ValueError, match="not valid JSON"):
+        jsontext.load(COMMENTED)
+    for broken in ('{"a": 1 /', '{"a": 1 /*', '{"a" // }', '{"a": [,]}', "//"):
+        with pytest.raises(ValueError):
+            jsontext.load(broken, comments=True)
+
+
+@given(st.text('{}[]",:/* \n\\a1', max_size=40))
+def test_no_text_makes_it_stumble(text: str) -> None:
+    try:
+        jsontext.load(text, comments=True)
+    except ValueError:
+        return
+    assert isinstance(jsontext.put('{"k": ' + text + "\n}", ["new"], 1), str)

@@ -15,11 +15,27 @@ from types import ModuleType
 
 from clearway.config import Settings, check_name
 from clearway.errors import Refusal
-from clearway.setup.connect import claude, codex, copilot, files, gemini, opencode, pasting, qwen
+from clearway.setup.connect import (
+    claude,
+    cline,
+    codex,
+    copilot,
+    cursor,
+    files,
+    gemini,
+    goose,
+    kiro,
+    opencode,
+    pasting,
+    qwen,
+    vscode,
+    windsurf,
+)
 from clearway.setup.connect.shapes import BACKUP_SUFFIX, Asked, Change, SettingsFile
 from clearway.setup.registered import Binding
 
-CLIENTS: dict[str, ModuleType] = {client.CLIENT: client for client in (claude, codex, gemini, copilot, qwen, opencode)}
+_KNOWN = (claude, codex, gemini, copilot, qwen, opencode, vscode, cursor, windsurf, goose, kiro, cline)
+CLIENTS: dict[str, ModuleType] = {client.CLIENT: client for client in _KNOWN}
 SCOPES = ("user", "project")
 
 

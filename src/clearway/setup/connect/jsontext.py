@@ -167,7 +167,11 @@ def _plain(text: str) -> str:
     if "//" not in text and "/*" not in text and not _LAST_COMMA.search(text):
         return text
     bare = _COMMENTED.sub(lambda found: found[0] if found[0][0] == '"' else _BLACK.sub(" ", found[0]), text)
-    return _COMMA_OR_STRING.sub(lambda found: found[0] if found[0][0] == '"' else " " + found[0][1:], bare)
+    return _COMMA_OR_STRING.sub(lambda found: " " if found[0] == "," and _follows_a_value(found) else found[0], bare)
+
+
+def _follows_a_value(comma: re.Match[str]) -> bool:
+    return comma.string[: comma.start()].rstrip()[-1:] not in ("", "[", "{", ",", ":")
 
 
 def _node(text: str, start: int) -> _Node:
