@@ -540,5 +540,11 @@ def test_the_words_of_the_command_line(shop: Shop) -> None:
     assert '"changed":[' in shop.clearway("git-hooks", "remove", "--json").stdout
     assert shop.clearway("git-hooks", "remove").stdout == "There are no hooks of ours here.\n"
     assert shop.clearway("git-hooks", "dance").returncode == 2
+    (shop.home / ".claude").mkdir()
+    shown = shop.clearway("connect", "--git-hooks")
+    assert "would be put in" in shown.stderr
+    assert githooks.recorded(shop.place) is None
+    assert shop.clearway("connect", "--git-hooks", "--write").returncode == 0
+    assert githooks.recorded(shop.place) is not None
     outside = shop.clearway("-C", str(shop.home), "git-hooks", "install")
     assert outside.stderr.startswith("PROJECT_NOT_FOUND")

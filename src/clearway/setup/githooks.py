@@ -175,9 +175,10 @@ def _put_back(record: Record, name: str, done: Done) -> None:
         place_of_ours = others[0]
     if os.path.lexists(aside):
         os.replace(aside, place_of_ours)
+        done.changed.append(f"{place_of_ours} is as it was.")
     elif os.path.lexists(place_of_ours):
         os.unlink(place_of_ours)
-    done.changed.append(f"{place_of_ours} is as it was.")
+        done.changed.append(f"{place_of_ours} is gone again.")
 
 
 # --- in a folder of our own ---------------------------------------------------------------------------------------

@@ -30,6 +30,14 @@ def git_hooks(what: str) -> None:
     say("\n".join(run.paper.flowed(folded(line, 2_000)) for line in lines))
 
 
+def beside_clients(run: Run, *, write: bool) -> list[str]:
+    """The same while clients are connected: what was done, or would be."""
+    if not write:
+        return [f"the git hooks of {_place(run).root} would be put in; --write does it"]
+    done = install(run)
+    return [*done.changed, *done.kept] or ["the git hooks are in place"]
+
+
 def install(run: Run) -> githooks.Done:
     """Put the hooks in. What lies in the worktree from sessions that are over is not asked about."""
     from clearway.setup import githooks
