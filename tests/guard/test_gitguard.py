@@ -271,6 +271,45 @@ def test_a_person_and_a_script_that_runs_are_minded_as_well(desk: Desk) -> None:
 
 
 @one_engine
+def test_the_stash_of_those_in_another_work_tree_is_left_to_them(desk: Desk, tmp_path: Path) -> None:
+    """C22: the stash is one for all work trees."""
+    git(desk.repo, "worktree", "add", "-q", "-b", "mine", str(tmp_path / "mine"))
+    alpha, beta = desk.session("a", tmp_path / "mine"), desk.session("b")
+    beta.edits("src/b.py")
+    git(desk.repo, "stash")
+    for command in ("git stash pop", "git stash drop", "git stash clear", "git stash drop stash@{0}"):
+        assert "the stash of branch main" in alpha.asks(command), command
+    assert alpha.asks("git stash apply") == "", "it is still there"
+    alpha.edits("src/a.py")
+    git(tmp_path / "mine", "stash")
+    assert alpha.asks("git stash pop") == "", "the newest is its own"
+    assert alpha.asks("git stash clear") != ""
+
+
+@one_engine
+def test_submodules_are_trees_of_their_own(desk: Desk, tmp_path: Path) -> None:
+    part = tmp_path / "part"
+    part.mkdir()
+    (part / "f.py").write_text("f\n")
+    git(part, "init", "-q", "-b", "main", "--template=")
+    git(part, "add", "-A")
+    git(part, "commit", "-q", "-m", "part")
+    git(desk.repo, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(part), "part")
+    git(desk.repo, "commit", "-qm", "with a part")
+    alpha, beta = desk.session("a"), desk.session("b", desk.repo / "part")
+    beta.edits("f.py")
+    for command in ("git submodule update", "git submodule foreach 'git reset --hard'", "git submodule update -- part"):
+        assert "f.py" in alpha.asks(command), command
+    for command in (
+        "git submodule update -- other",
+        "git submodule foreach git status",
+        "git stash",
+        "git switch other",
+    ):
+        assert alpha.asks(command) == "", command
+
+
+@one_engine
 def test_an_index_of_ones_own_is_nobody_elses(desk: Desk) -> None:
     alpha, beta = desk.session("a"), desk.session("b")
     beta.edits("src/b.py")

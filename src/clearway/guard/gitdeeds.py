@@ -31,10 +31,12 @@ class Deed:
         "branches",
         "changed",
         "files",
+        "foreach",
         "head",
         "index",
         "instead",
         "label",
+        "modules",
         "paths",
         "staged",
         "stash",
@@ -57,6 +59,8 @@ class Deed:
         index: bool = True,
         branches: Iterable[str] = (),
         worktrees: Iterable[str] = (),
+        modules: bool = False,
+        foreach: str | None = None,
         vague: bool = False,
         instead: str = OWN_WORKTREE,
     ) -> None:
@@ -71,6 +75,8 @@ class Deed:
         self.index = index
         self.branches = list(branches)
         self.worktrees = list(worktrees)
+        self.modules = modules
+        self.foreach = foreach
         self.vague = vague
         self.instead = instead
 
@@ -78,6 +84,16 @@ class Deed:
     def takes_along(self) -> bool:
         """Whether it stages or commits what stands in the tree."""
         return self.staged or self.changed or self.untracked
+
+    @property
+    def stash_is_used_up(self) -> bool:
+        """Whether the entry of the stash is gone afterwards."""
+        return bool(self.stash) and not self.label.endswith("apply")
+
+
+def deed_of_update(of: Deed) -> Deed:
+    """What the update of a submodule does in the submodule's own tree."""
+    return Deed(of.label, files=True, head=True, index=False, instead=of.instead)
 
 
 class Said:
@@ -255,12 +271,15 @@ def _checkout_index(words: list[Word], folder: str) -> Deed | None:
 
 def _submodule(words: list[Word], folder: str) -> Deed | None:
     said = Said(words, folder, frozenset({"--reference", "--depth", "-j", "--jobs"}))
-    if said.operands[:1] not in (["update"], ["deinit"]):
+    way = said.operands[0] if said.operands else ""
+    if way == "foreach":
+        line = " ".join(word for word in said.operands[1:])
+        return Deed("git submodule foreach", index=False, foreach=line or None)
+    if way not in {"update", "deinit"}:
         return None
     paths = [*said.operands[1:], *(said.behind or [])] or None
-    label = f"git submodule {said.operands[0]}"
-    own = f"Name your own submodules: {label} -- PATHS."
-    return Deed(label, files=True, paths=paths, vague=said.vague, instead=own)
+    own = f"Name your own submodules: git submodule {way} -- PATHS."
+    return Deed(f"git submodule {way}", files=True, modules=True, paths=paths, vague=said.vague, instead=own)
 
 
 def _sparse_checkout(words: list[Word], _: str) -> Deed | None:

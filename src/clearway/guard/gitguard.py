@@ -34,6 +34,7 @@ FOLDERS_MAX = 8
 NAMED_IN_STATUS_MAX = 128  # more paths, and git is asked about the whole tree
 STATUS_BYTES_MAX = 4 * 1_048_576
 _SHOWN = 3
+_TEXT_CHARS_MAX = 262_144
 _VALUED = frozenset({"--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix", "--config-env"})
 # Neither locks, nor programs that a repository's settings name, nor colours.
 QUIETLY = ("-c", "core.fsmonitor=false", "--no-pager")
@@ -131,6 +132,34 @@ def worktrees(place: Repository) -> list[Repository]:
         pass
     found = [repository.holding(root) for root in roots if os.path.isdir(root)]
     return [each for each in found if each is not None and each.common == place.common]
+
+
+def submodules(root: str) -> list[Repository]:
+    """The submodules of a tree that are checked out."""
+    found: list[Repository] = []
+    for line in _lines(os.path.join(root, ".gitmodules")):
+        name, sign, path = line.partition("=")
+        place = repository.holding(os.path.join(root, path.strip().strip('"'))) if name.strip() == "path" else None
+        if sign and place is not None and paths.covers(root, place.root) and place.root != root:
+            found.append(place)
+    return found[:FOLDERS_MAX]
+
+
+def entries(place: Repository, entry: str) -> list[str]:
+    """The branches on which these entries of the stash were made, the newest first: its log says so."""
+    log = [line for line in _lines(os.path.join(place.common, "logs", "refs", "stash")) if "\t" in line][::-1]
+    if entry != gitdeeds.ALL_ENTRIES:
+        log = log[int(entry) : int(entry) + 1] if entry.isdigit() else []
+    subjects = [line.partition("\t")[2].removeprefix("WIP ").removeprefix("On ").removeprefix("on ") for line in log]
+    return list(dict.fromkeys(subject.partition(":")[0] for subject in subjects))
+
+
+def _lines(file: str) -> list[str]:
+    try:
+        with open(file, encoding="utf-8", errors="surrogateescape") as opened:
+            return opened.read(_TEXT_CHARS_MAX).split("\n")
+    except (OSError, ValueError):
+        return []
 
 
 # Who else is in a work tree.

@@ -73,7 +73,10 @@ class _Watch:
             return
         for place, folder in command.trees():
             deed = gitdeeds.deed(command.name, command.words, folder)
-            if deed is not None:
+            if deed is not None and deed.foreach is not None:
+                if depth < _ALIASES_MAX:
+                    self._in_submodules(deed.foreach, place, depth)
+            elif deed is not None:
                 self._judge(command, deed, place, folder)
             elif not gitdeeds.is_known(command.name) and depth < _ALIASES_MAX and self._tree(place).others:
                 self._look_behind(command, place, folder, depth)
@@ -102,11 +105,27 @@ class _Watch:
         for run in shell.writes(f"{line} {words}", where, os.path.expanduser("~")).gits:
             self.look(Command(run, self._environ), depth + 1)
 
+    def _in_submodules(self, line: str, place: Repository, depth: int) -> None:
+        """A line that is run in each of them."""
+        from clearway.guard import shell
+
+        for inner in gitguard.submodules(place.root):
+            for run in shell.writes(line, inner.root, os.path.expanduser("~")).gits:
+                self.look(Command(run, self._environ), depth + 1)
+
     def _judge(self, command: Command, deed: Deed, place: Repository, folder: str) -> None:
         for other in _also(deed, place, folder):
             self._judge_elsewhere(deed, self._tree(other))
+        if deed.modules:
+            reach = Reach(deed.paths, deed.vague, folder, place.root)
+            for inner in gitguard.submodules(place.root):
+                if gitguard.key(os.path.relpath(inner.root, place.root), place.root) in reach:
+                    self._judge_tree(gitdeeds.deed_of_update(deed), inner, inner.root)
         if command.apart and (deed.takes_along or not deed.files):
             return
+        self._judge_tree(deed, place, folder)
+
+    def _judge_tree(self, deed: Deed, place: Repository, folder: str) -> None:
         tree = self._tree(place)
         if not tree.others:
             return
@@ -120,9 +139,12 @@ class _Watch:
     def _judge_elsewhere(self, deed: Deed, tree: Tree) -> None:
         """A branch, or the whole of another work tree, is taken from whoever is there."""
         found = tree.others
-        hits = [Hit(row.agent, row.session, row.shown) for row in [*found.held]]
-        hits += gitguard.unknown(found) if deed.worktrees else []
-        hits += [Hit(row.agent, row.id, number=row.number) for row in found.here]
+        hits: list[Hit] = []
+        if not deed.stash:
+            hits += [Hit(row.agent, row.session, row.shown) for row in found.held]
+            hits += gitguard.unknown(found) if deed.worktrees else []
+        stash = f"the stash of branch {repository.branch(tree.place.root)}" if deed.stash else ""
+        hits += [Hit(row.agent, row.id, stash, row.number) for row in found.here]
         if hits:
             self._meet(tree, deed, hits)
 
@@ -239,7 +261,15 @@ def _also(deed: Deed, place: Repository, folder: str) -> list[Repository]:
         wanted = set(deed.branches)
         trees = gitguard.worktrees(place)
         also |= {each.root: each for each in trees if repository.branch(each.root) in wanted}
+    if deed.stash and deed.stash_is_used_up:
+        wanted = set(gitguard.entries(place, deed.stash))
+        trees = gitguard.worktrees(place) if wanted else []
+        also |= {each.root: each for each in trees if each.root != place.root and _is_on(each, wanted)}
     return list(also.values())
+
+
+def _is_on(place: Repository, branches: set[str]) -> bool:
+    return repository.branch(place.root) in branches
 
 
 def _quoted(word: str) -> str:
