@@ -34,6 +34,8 @@ _FETCHERS = frozenset(
     "curl curlie wget wget2 fetch aria2c http https xh httpie lynx w3m links elinks lwp-request GET nc ncat netcat "
     "iwr irm invoke-webrequest invoke-restmethod".split()
 )
+_CARED_FOR = _FETCHERS | _EVALUATORS | _TIMERS | {"alias", "su", "ssh", "script", "trap"}
+_SEPARATORS = str.maketrans(dict.fromkeys(";|&()<=,\n\t!#%:@[]^~*?/", " ") | dict.fromkeys("'\"\\", ""))
 _SAVERS = frozenset({"wget", "wget2", "aria2c", "fetch"})  # without being told
 _SAVED_AS = frozenset({"-o", "--output", "-O", "--output-document", "--out", "--outfile"})
 _FETCH_VALUED = frozenset("-o --output -O --output-document -d --data -H --header -X --request -u --user -A -e".split())
@@ -53,6 +55,13 @@ class Watch:
         self._aliases: dict[str, Value] = {}
         self._files: set[str] = set()  # into which the line has saved what it fetched
         self._hungry = False  # something reads a program from a pipe that is not known yet: `>(sh)`
+
+    def cares(self, command: str) -> bool:
+        """Whether a word of a line that hides none (`cannot_write`, `starts_nothing`) may be dangerous."""
+        words = command.replace("\\\n", "").translate(_SEPARATORS).split()
+        if any(perils.is_perilous(word) or word.lower() in _CARED_FOR for word in words):
+            return True
+        return any(word.startswith("git") for word in words) and not peril_git.NAMES.isdisjoint(words)
 
     def before(self, name: Value, arguments: list[Value], fed: Value | None, scope: Scope, walk: Walk) -> None:
         """A program is about to be run."""

@@ -154,3 +154,4 @@ _PERILS: dict[str, Callable[[list[Value]], str]] = {
     "update-ref": _update_ref,
     "stash": _stash,
 }
+NAMES = frozenset({*_PERILS, *(f"git-{name}" for name in _PERILS), "-c"})

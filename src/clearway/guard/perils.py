@@ -327,6 +327,7 @@ def _remove_item(run: Run) -> str:
 _SQL_CLIENTS = (
     "psql mysql mariadb sqlite3 mongosh mongo redis-cli cockroach clickhouse-client sqlcmd usql pgcli mycli duckdb"
 )
+_FORMATTERS_BEGIN = ("mkfs", "newfs_")
 _FORMATTERS = "mke2fs mkdosfs mkswap mkntfs newfs"
 _STOPPERS = "shutdown reboot halt poweroff stop-computer restart-computer"
 
@@ -377,5 +378,10 @@ PERILS: dict[str, Callable[[Run], str]] = {
 def peril(program: str, run: Run) -> str:
     """What a program would destroy, in a few words; empty if nothing is known against it."""
     name = program if program in PERILS else program.lower().removesuffix(".exe")
-    judge = _mkfs if name.startswith(("mkfs", "newfs_")) else PERILS.get(name)
+    judge = _mkfs if name.startswith(_FORMATTERS_BEGIN) else PERILS.get(name)
     return judge(run) if judge else ""
+
+
+def is_perilous(word: str) -> bool:
+    """Whether a program of this name may destroy something, whatever its arguments."""
+    return word in PERILS or word.lower().removesuffix(".exe") in PERILS or word.startswith(_FORMATTERS_BEGIN)

@@ -60,7 +60,7 @@ class ShellWrites:
 def writes(command: str, cwd: str, home: str, *, declared: bool = False, watch: Watch | None = None) -> ShellWrites:
     """What a command line, started in `cwd`, writes to and starts. Paths stand as they were written, or absolute where
     the line has changed the directory. declared: `commands` are wanted, too. watch: hears of every program."""
-    if watch is None and cannot_write(command) and starts_nothing(command, declared):
+    if cannot_write(command) and starts_nothing(command, declared) and not (watch and watch.cares(command)):
         return ShellWrites()
     from clearway.guard.shellwalk import Walk  # only for the few commands that may write or start something
 
