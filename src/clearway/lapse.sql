@@ -69,7 +69,10 @@ WHERE l.session = :earlier AND EXISTS (
 UPDATE path_lease SET session = :later, agent = :agent WHERE session = :earlier
 
 -- name: move_last
-UPDATE path_last SET session = :later, agent = :agent WHERE session = :earlier
+UPDATE path_last SET former = CASE WHEN former = :earlier THEN :later ELSE former END,
+  agent = CASE WHEN session = :earlier THEN :agent ELSE agent END,
+  session = CASE WHEN session = :earlier THEN :later ELSE session END
+WHERE session = :earlier OR former = :earlier
 
 -- name: move_snapshots
 UPDATE snapshot SET session = :later, agent = :agent WHERE session = :earlier AND live = 1
