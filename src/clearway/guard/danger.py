@@ -34,7 +34,6 @@ _FETCHERS = frozenset(
     "curl curlie wget wget2 fetch aria2c http https xh httpie lynx w3m links elinks lwp-request GET nc ncat netcat "
     "iwr irm invoke-webrequest invoke-restmethod".split()
 )
-_CARED_FOR = _FETCHERS | _EVALUATORS | _TIMERS | {"alias", "su", "ssh", "script", "trap"}
 _SEPARATORS = str.maketrans(dict.fromkeys(";|&()<=,\n\t!#%:@[]^~*?/", " ") | dict.fromkeys("'\"\\", ""))
 _SAVERS = frozenset({"wget", "wget2", "aria2c", "fetch"})  # without being told
 _SAVED_AS = frozenset({"-o", "--output", "-O", "--output-document", "--out", "--outfile"})
@@ -43,6 +42,7 @@ _IN_THIS_SHELL = frozenset({"eval", "source", "."})
 _EVALUATORS = frozenset({"iex", "invoke-expression"})
 _WITH_A_TEXT = frozenset({"su", "script", "watch", "parallel", "ssh", "trap"})
 _TIMERS = frozenset({"at", "batch", "crontab"})
+_CARED_FOR = _FETCHERS | _EVALUATORS | _TIMERS | {"alias", "su", "ssh", "script", "trap"}
 
 
 class Watch:
