@@ -41,6 +41,11 @@ def overview(run: Run) -> None:
     if "project_id" in state:
         ready = run.ask(OPERATIONS["list_issues"], is_claimable=True, limit=LIST_MAX)
         state |= {"claimable": len(ready["items"]), "more": ready["has_more"]}
+        if run.caller.human:
+            from clearway.guard import dangerous
+
+            refused = run.rooms.of_repository(place).run(dangerous.lately, caller=run.caller, writes=False)
+            state |= {"refused": refused} if refused else {}
     state["next"] = _next_commands(place, state)
     if run.as_json:
         say_json(state)

@@ -325,6 +325,10 @@ def overview(state: Result, paper: Paper) -> str:
         lines = [f"{you}{here}, {held}, {ready} ready to claim."]
     if "guard" in state:
         lines.append(f"The {guard(state['guard'], paper)}: every edit passes; clearway on switches it on.")
+    refused = state.get("refused")
+    if refused:
+        newest = f"{folded(refused['agent'], 40)} at {paper.moment(refused['at'])}: {folded(refused['what'], 160)}"
+        lines.append(f"Refused as dangerous since yesterday: {refused['count']}, the last of {newest}.")
     mine = state.get("mine")
     if mine:
         lines.append(f"You work on {mine['display_id']} {quoted(mine['title'], 100)} {paper.until(mine['until'])}.")
