@@ -24,7 +24,7 @@ else:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
 SCHEMA = 1  # db.migrate.SCHEMA; a test compares them
@@ -45,18 +45,21 @@ _READ_MAX = 4_096
 _MODE, _LINK, _FOLDER, _FILE = 0o170000, 0o120000, 0o040000, 0o100000
 
 
-def is_quiet(client: str, raw: bytes, environ: Mapping[bytes, bytes]) -> bool:
+def is_quiet(
+    client: str, raw: bytes, environ: Mapping[bytes, bytes], connect: Callable[[str], Any] | None = None
+) -> bool:
     """Whether this payload asks for nothing but a silent allow. Never raises: what is odd is not quiet.
 
-    environ: the process's environment, as the interpreter has it without the `os` module.
+    environ: the process's environment, as the interpreter has it without the `os` module. connect: how a
+    process that stays reaches the file of a room.
     """
     try:
-        return _is_quiet(client, raw, environ)
+        return _is_quiet(client, raw, environ, connect or open_as_it_is)
     except Exception:
         return False
 
 
-def _is_quiet(client: str, raw: bytes, environ: Mapping[bytes, bytes]) -> bool:
+def _is_quiet(client: str, raw: bytes, environ: Mapping[bytes, bytes], connect: Callable[[str], Any]) -> bool:
     home = environ.get(b"CLEARWAY_HOME", b"").decode()
     if client not in _CLIENTS or not home or not _UNQUIET.isdisjoint(environ):
         return False
@@ -74,7 +77,7 @@ def _is_quiet(client: str, raw: bytes, environ: Mapping[bytes, bytes]) -> bool:
             return False
         if not asked:  # among others the full step copies what was written
             return not _has_company(home, _project(root), session) and _remember(home, session, path)
-        return _holds(home, session, root, path, environ.get(b"CLAUDE_PID", b"").decode())
+        return _holds(home, session, root, path, environ.get(b"CLAUDE_PID", b"").decode(), connect)
     root = _root(cwd) if _is_plain(cwd) else ""
     if not root or not _beats(home, _project(root), session):
         return False
@@ -155,7 +158,7 @@ def _announce(home: str, payload: dict[str, Any], *, asked: bool) -> bool:
         posix.close(descriptor)
 
 
-def _holds(home: str, session: str, root: str, path: str, client_pid: str) -> bool:
+def _holds(home: str, session: str, root: str, path: str, client_pid: str, connect: Callable[[str], Any]) -> bool:
     """One indexed read: a live edit lease of this session covers the path, its client is the one that took it."""
     project = _project(root)
     key = path[len(root) :].lstrip("/")
@@ -166,18 +169,22 @@ def _holds(home: str, session: str, root: str, path: str, client_pid: str) -> bo
         if not key.isascii():
             return False
         key = key.lower()
-    from clearway.driver import apsw
-
-    room = f"{home}/rooms/{project}/room.db"
-    connection: Any = apsw.Connection(room, flags=apsw.SQLITE_OPEN_READWRITE)
     above = _above(key)
-    row = connection.execute(_statement(), (checkout, session, above)).fetchone()
+    room = connect(f"{home}/rooms/{project}/room.db")
+    row = room.execute(_statement(), (checkout, session, above)).fetchone()
     if row is None:
         return False
     expires_at, schema, boot, monotonic, anchored, test_clock, pid = row
     if schema != SCHEMA or test_clock or (client_pid and client_pid != str(pid)) or boot != _boot():
         return False
     return expires_at > anchored + max(0, time.monotonic_ns() // 1_000_000 - monotonic)
+
+
+def open_as_it_is(room: str) -> Any:
+    """The file of a room, which has to be there."""
+    from clearway.driver import apsw
+
+    return apsw.Connection(room, flags=apsw.SQLITE_OPEN_READWRITE)
 
 
 def _statement() -> str:

@@ -47,13 +47,14 @@ _LOCK_TRIES = 20
 class Peer:
     """One connection: what has arrived of it and was not understood yet, and the conversation that it became."""
 
-    __slots__ = ("connection", "got", "heard", "pid", "since", "talk")
+    __slots__ = ("asking", "connection", "got", "heard", "pid", "since", "talk")
 
     def __init__(self, connection: socket.socket, pid: int, since: int) -> None:
         self.connection = connection
         self.pid = pid
         self.since = since
         self.got = bytearray()
+        self.asking = False  # it waits for an answer
         self.heard = False  # it has asked something
         self.talk: Talk | None = None
 
@@ -174,7 +175,7 @@ class Host:
         for peer in list(self._peers.values()):
             if peer.talk is not None:
                 peer.talk.say_goodbye()
-            elif not peer.got:
+            elif not peer.got and not peer.asking:
                 self._drop(peer)
         deadline = self.clock.monotonic() + HOST_HAND_OVER_MS
         while (self._peers or self.workers.busy) and self.clock.monotonic() < deadline:
@@ -285,7 +286,7 @@ class Host:
 
     def _request(self, peer: Peer, line: bytes) -> None:
         """One request at a time: the peer is not listened to until it has its answer."""
-        peer.heard = True
+        peer.heard = peer.asking = True
         self.asked += 1
         self._selector.unregister(peer.connection)
         self.workers.submit(lambda worker: self._answer(worker, peer, line))
@@ -305,6 +306,7 @@ class Host:
             self._drop(peer)
             return
         peer.connection.setblocking(False)
+        peer.asking = False
         peer.talk = talk
         peer.since = self.clock.monotonic()
         self._selector.register(peer.connection, selectors.EVENT_READ, peer)

@@ -6,6 +6,7 @@ environment must not make it one. A hook is answered only if it sees the machine
 
 from __future__ import annotations
 
+import os
 import socket
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from clearway.alive import Process
 from clearway.catalog import OPERATIONS
 from clearway.config import Caller, Settings
 from clearway.errors import Refusal
+from clearway.guard.quiet import is_quiet
 from clearway.limits import SESSION_CHARS_MAX
 from clearway.rooms import Rooms
 from clearway.surfaces import callers, hooks, host_wire
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from clearway.surfaces.host import Host
     from clearway.surfaces.host_talk import Talk
 
+_QUIET = host_wire.hook_answer("", "", 0, wants_to_know=False)
 _TAKEN_SECONDS = 2.0  # how long a client may take until it has read what it was told
 
 
@@ -36,10 +39,17 @@ def hook(worker: Worker, host: Host, connection: socket.socket, pid: int, frame:
     """Answer one hook and hang up. Without a word if it had better see to it itself."""
     standing: Standing | None = None
     try:
-        standing = _standing(worker, host, pid, frame)
-        if standing is None:
+        if not _may_answer(host, pid, frame):
             return
-        said = hooks.answered(frame.client, frame.payload, frame.environ, standing)
+        if is_quiet(frame.client, frame.payload, frame.told, worker.connect):
+            host_wire.send(connection, _QUIET)
+            return
+        facts = platforms.process_facts(pid)
+        if facts is None:
+            return
+        environ = frame.environ
+        standing = Standing(frame.folder, facts.parent, worker.shelf(environ.get("CLEARWAY_TEST_CLOCK", "")))
+        said = hooks.answered(frame.client, frame.payload, environ, standing)
         told = said.afterwards is not None and bool(said.out)
         host_wire.send(connection, host_wire.hook_answer(said.out, said.err, said.code, wants_to_know=told))
         if said.afterwards is not None and (not told or _was_taken(connection)):
@@ -52,17 +62,15 @@ def hook(worker: Worker, host: Host, connection: socket.socket, pid: int, frame:
         connection.close()
 
 
-def _standing(worker: Worker, host: Host, pid: int, frame: HookFrame) -> Standing | None:
-    """In whose place the host answers; None if it may see another machine than we do, or means other rooms."""
-    environ = frame.environ
-    if environ.get("CLEARWAY_ROOM") or environ.get("HOME") != host.settings.environ.get("HOME"):
-        return None
-    if config.home(environ) != host.settings.home or not platforms.shares_our_view(pid):
-        return None
-    facts = platforms.process_facts(pid)
-    if facts is None:
-        return None
-    return Standing(frame.folder, facts.parent, worker.shelf(environ.get("CLEARWAY_TEST_CLOCK", "")))
+def _may_answer(host: Host, pid: int, frame: HookFrame) -> bool:
+    """Not for one who may see another machine than we do, or means other rooms."""
+    told = frame.told
+    if told.get(b"CLEARWAY_ROOM") or told.get(b"HOME", b"") != os.fsencode(host.settings.environ.get("HOME", "")):
+        return False
+    home = os.fsdecode(told.get(b"CLEARWAY_HOME", b""))
+    if home != host.settings.home and config.home(frame.environ) != host.settings.home:
+        return False
+    return platforms.shares_our_view(pid)
 
 
 def _was_taken(connection: socket.socket) -> bool:

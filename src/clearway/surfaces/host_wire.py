@@ -31,13 +31,18 @@ class Spoken(Exception):
 class HookFrame:
     """A hook's question: the client's dialect, the folder and environment it was started in, and the payload."""
 
-    __slots__ = ("client", "environ", "folder", "payload")
+    __slots__ = ("client", "folder", "payload", "told")
 
-    def __init__(self, client: str, folder: str, environ: dict[str, str], payload: bytes) -> None:
+    def __init__(self, client: str, folder: str, told: dict[bytes, bytes], payload: bytes) -> None:
         self.client = client
         self.folder = folder
-        self.environ = environ
+        self.told = told  # of its environment, as the system has it
         self.payload = payload
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The same as texts."""
+        return {os.fsdecode(name): os.fsdecode(value) for name, value in self.told.items()}
 
 
 def hook_frame(got: bytearray) -> HookFrame | None:
@@ -66,9 +71,9 @@ def hook_frame(got: bytearray) -> HookFrame | None:
     )
 
 
-def _environment(block: bytes) -> dict[str, str]:
+def _environment(block: bytes) -> dict[bytes, bytes]:
     pairs = (variable.partition(b"=") for variable in block.split(b"\0") if b"=" in variable)
-    return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+    return {name: value for name, _, value in pairs}
 
 
 def hook_answer(out: str, err: str, code: int, *, wants_to_know: bool) -> bytes:
