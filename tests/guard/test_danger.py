@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import World
 
 from clearway import catalog, repository
 from clearway.config import Caller, Settings
 from clearway.errors import Refusal
-from clearway.guard import danger, shell
+from clearway.guard import danger, dangerous, shell
 from clearway.guard.glance import is_short
 from clearway.guard.writers import cannot_write
 from clearway.rooms import Rooms
@@ -538,3 +541,36 @@ def test_connect_shows_and_writes_the_gate_in_the_persons_own_file(desk: Desk, t
     file.write_text("danger = {")
     with pytest.raises(Refusal, match="was left alone"):
         connect(["claude"], home, environ=environ, danger_gate=True, write=True)
+
+
+def test_a_person_who_looks_is_shown_what_was_refused(desk: Desk, tmp_path: Path) -> None:
+    def looks() -> str:
+        program = [sys.executable, "-m", "clearway.surfaces.cli"]
+        ran = subprocess.run(program, cwd=desk.repo, env=desk.environ, capture_output=True, text=True, timeout=60)
+        assert ran.returncode == 0, ran.stderr
+        return " ".join(ran.stdout.split())
+
+    assert "Refused" not in looks()
+    desk.runs("rm -rf .git")
+    desk.runs("git reset --hard")
+    shown = looks()
+    assert "Refused as dangerous since yesterday: 2, the last of claude-code at " in shown
+    assert "git reset --hard discards every change" in shown
+
+
+def test_what_is_refused_is_told_on_every_engine(world: World) -> None:
+    agent, human = world.agent("claude-code"), world.agent("human", named=True)
+    refusal = Refusal(
+        "FORBIDDEN", danger.sentence("rm -rf / deletes the system (/)"), danger="rm -rf / deletes the system"
+    )
+
+    def refuse(_: Any) -> None:
+        raise refusal
+
+    with pytest.raises(Refusal):
+        world.room.run(refuse, caller=agent.caller)
+    found = world.room.run(dangerous.lately, caller=human.caller, writes=False)
+    assert found is not None
+    assert (found["count"], found["agent"], found["what"]) == (1, "claude-code", what)
+    world.clock.forward(minutes=25 * 60)
+    assert world.room.run(dangerous.lately, caller=human.caller, writes=False) is None
