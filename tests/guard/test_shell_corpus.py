@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import random
 import subprocess
 import sys
 import tarfile
@@ -19,7 +20,8 @@ from tests.guard.corpus import AFTER, ALLOWED, REFUSED
 from clearway.guard import formatters, gitpaths, inplace, movers, outputs, packages, powershell, shellrunners
 from clearway.guard.shell import cannot_write
 from clearway.guard.shellwalk import Walk
-from clearway.guard.writers import RUNS_OTHERS, RUNS_TEXTS, SOMETIMES, WRITERS
+from clearway.guard.shellwords import UNKNOWN, Scope, Value
+from clearway.guard.writers import RUNNING, RUNS_OTHERS, SOMETIMES, WRITERS, Run, written_by
 from clearway.surfaces import hooks
 
 HELD = ("held.txt", "deploy", "src/a.py", "a b.txt", "web/app.ts", "package-lock.json")
@@ -114,10 +116,27 @@ def test_every_writer_stands_in_one_table() -> None:
     """A walk loads only the table of the family that a program belongs to."""
     families = (formatters, gitpaths, inplace, movers, outputs, packages, powershell)
     tables = {name: module.__name__.rpartition(".")[2] for module in families for name in module.TABLE}
-    assert WRITERS == tables
+    assert tables == WRITERS
     assert sum(len(module.TABLE) for module in families) == len(WRITERS)
     assert set(SOMETIMES) <= {*WRITERS, *RUNS_OTHERS}
-    assert RUNS_TEXTS | RUNS_OTHERS >= shellrunners.RUNNERS.keys() - WRITERS.keys() - READERS
+    assert shellrunners.RUNNERS.keys() == RUNNING
 
 
-READERS = {"basename", "dirname", "readlink", "realpath", "tac"}  # they run nothing
+WORDS = (
+    "- -- -x -i -o -of --output=f f a/b . / x.tar -xf -C d --fix add install -d -t s/a/b/w of=x * **/*.py a:b".split()
+)
+WORDS += "checkout rm mv cp push stash clean config format fmt get mod pkg -c -command --write -n".split()
+WORDS += ["", '{ print > "x" }', "x" * 5_000, "\0", "é", "w" * 9_000]
+
+
+@pytest.mark.parametrize("family", sorted(set(WRITERS.values())))
+def test_no_words_are_too_odd_for_a_writer(family: str, tmp_path: Path) -> None:
+    chance = random.Random(family)
+    values = [*(Value((word,)) for word in WORDS), UNKNOWN, Value(("a", "b"), known=False), Value(("-i", "f")), Value()]
+    for program in sorted(name for name, its in WRITERS.items() if its == family):
+        for _ in range(40):
+            walk, scope = Walk(), Scope(str(tmp_path), "")
+            words = [chance.choice(values) for _ in range(chance.randint(0, 5))]
+            run = Run(words, chance.choice([None, UNKNOWN, Value(("x\n",))]), scope, walk)
+            for goal, action in written_by(program, run):
+                walk.touch(goal, action, scope)

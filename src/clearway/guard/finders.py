@@ -6,8 +6,8 @@ names. Other conditions (age, size, owner, what is left out) make it unknown.
 
 from __future__ import annotations
 
-from clearway.guard.goals import ANY, below
-from clearway.guard.shellwords import UNKNOWN, Value
+from clearway.guard.goals import below
+from clearway.guard.shellwords import ANY, UNKNOWN, Value
 from clearway.guard.writers import split_options
 
 TYPE_CHECKING = False

@@ -6,8 +6,8 @@ a formatter leaves alone what is in shape already.
 
 from __future__ import annotations
 
-from clearway.guard.goals import ANY, below, edits, found_by
-from clearway.guard.shellwords import Value
+from clearway.guard.goals import below, edits, found_by
+from clearway.guard.shellwords import ANY, Value
 from clearway.guard.writers import split_options
 
 TYPE_CHECKING = False

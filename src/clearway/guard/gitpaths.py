@@ -129,7 +129,7 @@ def _merge_file(_: Run, words: list[Value]) -> Goals:
 
 
 def _config(_: Run, words: list[Value]) -> Goals:
-    options, _ = split_options(words, frozenset({"-f", "--file"}), anywhere=True)
+    options = split_options(words, frozenset({"-f", "--file"}), anywhere=True)[0]
     reads = {"--get", "--get-all", "-l", "--list", "--get-regexp"} & {text for text, _ in options}
     return [] if reads else edits(value for text, value in options if text in {"-f", "--file"} and value is not None)
 

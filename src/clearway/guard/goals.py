@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from clearway.guard.shellwords import Value
+from clearway.guard.shellwords import ANY, DEEP, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,14 +21,8 @@ if TYPE_CHECKING:
 
     Goals = Iterable[tuple[Value, Action]]
 
-DEEP = "\x02"  # a part of a path that stands for any folders, or none
-ANY = "\x03"  # any characters within one name
 COPIED_MAX = 256  # files of one folder that is copied; beyond, the whole goal is taken
 ENTRIES_MAX = 4_000
-
-
-def is_swept(path: str) -> bool:
-    return DEEP in path or ANY in path
 
 
 def edits(values: Iterable[Value]) -> Goals:
@@ -103,12 +97,14 @@ def under(folder: Value | None, goals: Iterable[Value]) -> list[Value]:
 def landed(run: Run, sources: list[Value], goal: Value, *, into: bool | None = None) -> list[Value]:
     """Where copies of these sources end up. into: whether the goal is a folder for them; None: as the disk says."""
     ends: list[Value] = []
+    folders = {where: _goes_into(run, sources, where) if into is None else into for where in goal.texts}
+    left = [ENTRIES_MAX]
     for source in sources:
         texts = [
             end
-            for where in goal.texts
+            for where, inside in folders.items()
             for text in source.texts
-            for end in _ends(text, where, _goes_into(run, sources, where) if into is None else into, run.scope)
+            for end in _ends(text, where, inside, run.scope, left)
         ]
         ends.append(Value(texts, source.known and goal.known))
     return ends
@@ -119,27 +115,26 @@ def _goes_into(run: Run, sources: list[Value], where: str) -> bool:
     return many or where.endswith("/") or is_folder(where, run.scope)
 
 
-def _ends(source: str, where: str, into: bool, scope: Scope) -> Iterator[str]:
+def _ends(source: str, where: str, into: bool, scope: Scope, left: list[int]) -> Iterator[str]:
     name = base_name(source)
     end = os.path.join(where, name) if into and name not in {"", ".", ".."} else where
     if not is_folder(source, scope) or not is_folder(end, scope):
         yield end
         return
-    inside = contents(source, scope)
+    inside = contents(source, scope, left)
     if inside is None:
         yield end
     else:
         yield from (os.path.join(end, path) for path in inside)
 
 
-def contents(folder: str, scope: Scope) -> list[str] | None:
-    """The files below a folder, relative to it; None if there are too many."""
+def contents(folder: str, scope: Scope, left: list[int]) -> list[str] | None:
+    """The files below a folder, relative to it; None if there are too many. left: so many entries may yet be read."""
     found: list[str] = []
-    entries = 0
     top = next((os.path.join(here, folder) for here in scope.cwd.texts), folder)
     for where, folders, names in os.walk(top):
-        entries += len(folders) + len(names)
-        if entries > ENTRIES_MAX or len(found) + len(names) > COPIED_MAX:
+        left[0] -= len(folders) + len(names)
+        if left[0] < 0 or len(found) + len(names) > COPIED_MAX:
             return None
         found += [os.path.relpath(os.path.join(where, name), top) for name in names]
     return found

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clearway.guard.goals import Goals
     from clearway.guard.writers import Run
 
-SCRIPT_CHARS_MAX = 65_536
+SCRIPT_CHARS_MAX = 8_192
 
 _SED_VALUED = frozenset("-e --expression -f --file -l --line-length".split())
 _PERL_VALUED = frozenset("-e -E -I".split())
@@ -35,7 +35,7 @@ def _sed(run: Run) -> Goals:
     if not any(text in {"-e", "--expression", "-f", "--file"} for text, _ in options):
         scripts, words = words[:1], words[1:]
     for script in scripts:
-        run.walk.suspect(script.texts and Value(_sed_files(script.texts[0])), run.scope)
+        run.walk.suspect(Value(name for text in script.texts for name in _sed_files(text)), run.scope)
     return edits(words) if in_place else []
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-SOME = "\x04"  # a name of which nothing is known
 ZIP_BYTES_MAX = 256 * 1_048_576  # of which only the end is read
 TAR_BYTES_MAX = 8 * 1_048_576
 UNPACKED_BYTES_MAX = 64 * 1_048_576  # a tar archive is read through to find the names in it

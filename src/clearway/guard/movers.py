@@ -7,8 +7,6 @@ does a file that is only touched: `mkdir`, and `touch` of what is there, are not
 from __future__ import annotations
 
 from clearway.guard.goals import (
-    ANY,
-    DEEP,
     base_name,
     below,
     deletes,
@@ -19,7 +17,7 @@ from clearway.guard.goals import (
     is_link,
     landed,
 )
-from clearway.guard.shellwords import Value
+from clearway.guard.shellwords import ANY, DEEP, Value
 from clearway.guard.writers import split_options
 
 TYPE_CHECKING = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from clearway.guard.goals import base_name, beside, deletes, edits, in_folder, under
-from clearway.guard.shellwords import Value
+from clearway.guard.shellwords import SOME, Value
 from clearway.guard.writers import split_options
 
 TYPE_CHECKING = False
@@ -123,8 +123,6 @@ def _unpacked(
     listed: Callable[[str], list[str] | None],
 ) -> Goals:
     """The names in the archive, or those that are asked for; else any name in the folder."""
-    from clearway.guard.listing import SOME
-
     run.walk.ran_programs = True
     if members and all(member.known for member in members):
         return edits(under(folder, members))
@@ -178,6 +176,11 @@ def _jar(run: Run) -> Goals:
     if letters[:1] == "x":
         return _unpacked(run, words[1] if len(words) > 1 else None, None, words[2:], _in_zip)
     return edits(words[1:2]) if letters[:1] in {"c", "u"} and "f" in letters else []
+
+
+def _ar(run: Run) -> Goals:
+    letters = (run.arguments[0].text or "").lstrip("-") if run.arguments else ""
+    return edits(run.arguments[1:2]) if letters[:1] in {"r", "d", "q", "m"} else []
 
 
 def _compressing(ending: str, *, undo: bool = False, keeps: bool = False) -> Callable[[Run], Goals]:
@@ -257,7 +260,7 @@ TABLE: dict[str, Callable[[Run], Goals]] = {
     "7z": _seven,
     "7za": _seven,
     "7zz": _seven,
-    "ar": lambda run: edits(run.arguments[1:2]) if (run.arguments[0].text or "p").lstrip("-")[:1] in "rdqm" else [],
+    "ar": _ar,
     "as": _behind("-o"),
     "base64": _behind("-o --output", "-i -w -b"),
     "bsdtar": _tar,

@@ -55,7 +55,7 @@ TOOLS: dict[str, Tool] = {
     "pdm": Tool(
         "pyproject.toml", "pdm.lock", lock="install lock sync", both="add remove update", folder="-p --project"
     ),
-    "pip-compile": Tool("requirements.in", "requirements.txt", lock="*", both=""),
+    "pip-compile": Tool("requirements.in", "requirements.txt", lock="", both=""),
     "pipenv": Tool("Pipfile", "Pipfile.lock", lock="lock sync", both="install uninstall update"),
     "pixi": Tool("pixi.toml", "pixi.lock", lock="install update lock", both="add remove"),
     "pnpm": Tool(
@@ -86,7 +86,7 @@ def _packages(name: str) -> Callable[[Run], Goals]:
 def _changed(run: Run, name: str, tool: Tool) -> Goals:
     options, words = split_options(run.arguments, tool.folder | {"-o", "--output-file"}, anywhere=True)
     given = {text for text, _ in options}
-    if tool.lock == {"*"}:  # `pip-compile`
+    if name == "pip-compile":
         named = next((value for text, value in options if text in {"-o", "--output-file"}), None)
         return edits([named or Value(tool.locks)])
     verb = (words[0].text or "") if words else "install" if name == "yarn" else ""

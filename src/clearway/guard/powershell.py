@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from clearway.guard.goals import deletes, edits, landed
+from clearway.guard.goals import deletes, edits, in_folder, landed
 from clearway.guard.shellwords import Value
 
 TYPE_CHECKING = False
@@ -86,8 +86,8 @@ def _two(run: Run, *, moves: bool) -> Goals:
     goals = given.get("destination") or rest[:1]
     if not sources or "whatif" in given:
         return []
-    ends = edits(landed(run, sources, goals[0])) if goals else []
-    return [*(deletes(sources) if moves else []), *ends]
+    ends = landed(run, sources, goals[0]) if goals else []
+    return [*deletes(sources if moves else []), *edits(ends)]
 
 
 def _rename(run: Run) -> Goals:
@@ -108,8 +108,7 @@ def _new(run: Run) -> Goals:
     folders = given.get("path") or operands[:1]
     names = given.get("name")
     if names and names[0].text:
-        last = names[0].text
-        folders = [folder.map(lambda text: os.path.join(text, last)) for folder in folders] or names
+        folders = [in_folder(folder, names[0].text) for folder in folders] or names
     return edits(folders)
 
 

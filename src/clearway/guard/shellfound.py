@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from clearway.guard import patches
 from clearway.guard.gitglance import GitRun, is_git
-from clearway.guard.goals import is_swept
-from clearway.guard.listing import SOME
 from clearway.guard.shelltree import NO_FILES
+from clearway.guard.shellwords import is_swept
 from clearway.guard.toolcall import Target
 
 TYPE_CHECKING = False
@@ -44,7 +43,7 @@ class Found:
         """The line does this to these paths."""
         self.unknown = self.unknown or not goal.known
         for text in goal.texts:
-            if is_swept(text) or SOME in text:
+            if is_swept(text):
                 self._keep_sweep(text, scope)
                 continue
             text = text.removeprefix(_HERE)

@@ -9,8 +9,8 @@ import os
 
 from clearway import repository
 from clearway.guard.finders import find, found_by_name
-from clearway.guard.goals import ANY, base_name, below, beside
-from clearway.guard.shellwords import UNKNOWN, Value, join
+from clearway.guard.goals import base_name, below, beside
+from clearway.guard.shellwords import ANY, UNKNOWN, Value, join, replaced
 from clearway.guard.starters import interpreter, script_of
 from clearway.guard.writers import split_options
 
@@ -81,14 +81,6 @@ def _parallel(run: Run) -> Value:
     return run.walk.run(filled, run.scope.copy(), None)
 
 
-def replaced(argument: Value, place: str, words: Value) -> Value:
-    """An argument with what stands for these words filled in."""
-    if not any(place in text for text in argument.texts):
-        return argument
-    texts = (text.replace(place, word) for text in argument.texts for word in words.texts)
-    return Value(texts, argument.known and words.known, argument.fetched or words.fetched)
-
-
 def _later(run: Run) -> Value:
     """`at now`, `batch`: commands on stdin, run in this folder."""
     if run.stdin is None or any(word.text == "-f" for word in run.arguments):
@@ -127,8 +119,8 @@ def _base(run: Run) -> Value:
     if ending is None and len(names) == 2 and not words[0]:
         ending, names = names[1].text, names[:1]
     made = [name.map(base_name) for name in names]
-    made = [name.map(lambda text: text.removesuffix(ending)) for name in made] if ending else made
-    return _lines(made)
+    cut = ending or ""
+    return _lines([name.map(lambda text: text.removesuffix(cut)) for name in made])
 
 
 def _folder(run: Run) -> Value:

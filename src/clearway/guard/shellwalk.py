@@ -15,7 +15,6 @@ from clearway.guard.glance import starts_nothing
 from clearway.guard.shellbuiltins import BUILTINS, read_file
 from clearway.guard.shellfound import SYSTEM_FOLDERS, Found
 from clearway.guard.shellparse import TOO_LONG, Parser, every_node
-from clearway.guard.shellrunners import RUNNERS, replaced
 from clearway.guard.shelltree import WRITING, leaves, succeeds, unchained
 from clearway.guard.shellwords import (
     NOTHING,
@@ -29,6 +28,7 @@ from clearway.guard.shellwords import (
     join,
     plain,
     quoted,
+    replaced,
     substituted,
     trimmed,
     unescaped,
@@ -38,6 +38,7 @@ from clearway.guard.starters import LAUNCHERS, interpreter, is_script_name, laun
 from clearway.guard.toolcall import Target
 from clearway.guard.writers import (
     PATCHERS,
+    RUNNING,
     SHELLS,
     WRAPPERS,
     WRITERS,
@@ -249,7 +250,9 @@ class Walk(Found):
             self.apply(PATCHERS[program](run), scope)
         if program in BUILTINS:
             return BUILTINS[program](run)
-        if program in RUNNERS:
+        if program in RUNNING:
+            from clearway.guard.shellrunners import RUNNERS
+
             return RUNNERS[program](run)
         if program in SHELLS:
             return self._shell(arguments, scope.copy(), fed)

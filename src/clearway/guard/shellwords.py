@@ -23,6 +23,9 @@ VALUE_CHARS_MAX = 32 * 1_048_576  # of all these texts together: doubling in a l
 BRACES_MAX = 64
 EXPANDED_CHARS_MAX = 65_536  # a longer word with anything to expand in it is not a path
 
+# In a path that a program finds by itself: any folders, or none; any characters of one name; a name unknown altogether.
+DEEP, ANY, SOME = "\x02", "\x03", "\x04"
+
 # This shows that there was a pair of quotes, even with nothing in it.
 EMPTY_QUOTES = QUOTED + "\1"
 _SPECIAL = "\0{},*?[]~ \t\n"
@@ -73,6 +76,19 @@ class Value:
 
 UNKNOWN = Value((), known=False)
 NOTHING = Value(("",))
+
+
+def is_swept(path: str) -> bool:
+    """Whether a path stands for others, that are found when the line runs."""
+    return DEEP in path or ANY in path or SOME in path
+
+
+def replaced(argument: Value, place: str, words: Value) -> Value:
+    """An argument with what stands for these words filled in."""
+    if not any(place in text for text in argument.texts):
+        return argument
+    texts = (text.replace(place, word) for text in argument.texts for word in words.texts)
+    return Value(texts, argument.known and words.known, argument.fetched or words.fetched)
 
 
 def join(values: list[Value], between: str = " ") -> Value:

@@ -10,9 +10,8 @@ import os
 
 from clearway import policy
 from clearway.crew import leases, worktrees
-from clearway.guard.goals import ANY, DEEP, is_swept
-from clearway.guard.listing import SOME
 from clearway.guard.shellglobs import QUOTED, matches
+from clearway.guard.shellwords import ANY, DEEP, SOME, is_swept
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class Sweep:
 def parted(path: str) -> tuple[str, list[str]]:
     """The folder in front of the first wildcard, and the parts of the path behind it."""
     parts = path.split("/")
-    at = next((n for n, part in enumerate(parts) if is_swept(part) or SOME in part), len(parts))
+    at = next((n for n, part in enumerate(parts) if is_swept(part)), len(parts))
     return "/".join(parts[:at]) or ("/" if path.startswith("/") else "."), [part for part in parts[at:] if part != "."]
 
 

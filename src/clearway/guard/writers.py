@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from clearway.guard.toolcall import Action
 
 SCANNED_CHARS_MAX = 65_536  # a longer command goes to the parser without being looked at first
+ARGUMENTS_MAX = 4_096  # of a program that writes; so many different files would be refused anyway
 
 _SEPARATORS = str.maketrans(dict.fromkeys(";|&()<=,\n\t!#%:@[]^~*?/", " ") | dict.fromkeys("'\"\\", ""))
 _SIGNS = ">$`{"
@@ -155,14 +156,16 @@ WRITERS: dict[str, str] = {name: family for family, names in _FAMILIES.items() f
 def written_by(program: str, run: Run) -> Iterable[tuple[Value, Action]]:
     """The paths that a program changes, and how."""
     family = WRITERS.get(program)
-    return [] if family is None else _table(family)[program](run)
+    if family is None:
+        return []
+    if len(run.arguments) > ARGUMENTS_MAX:
+        run.arguments, run.walk.unknown = run.arguments[:ARGUMENTS_MAX], True
+    return _table(family)[program](run)
 
 
 def _table(family: str) -> dict[str, Callable[[Run], Iterable[tuple[Value, Action]]]]:
     """Only what a line needs is loaded."""
-    from importlib import import_module
-
-    return import_module(f"clearway.guard.{family}").TABLE
+    return __import__(f"clearway.guard.{family}", fromlist=["TABLE"]).TABLE
 
 
 # Programs that apply a patch: each gives the text of the patch, or None if it applies none.
@@ -281,6 +284,11 @@ XARGS_VALUED = frozenset(
 # Programs that run others in ways of their own (shellrunners.RUNNERS), and those that run any text.
 RUNS_OTHERS = frozenset("entr fd fdfind find trap watch xargs".split())
 RUNS_TEXTS = frozenset("at batch cmd eval parallel powershell pwsh script su".split())
+
+# All in that table: these only print what can be told.
+RUNNING = (RUNS_OTHERS | RUNS_TEXTS | frozenset("basename dirname git readlink realpath sort tac uniq".split())) - {
+    *("eval", "trap", "xargs"),
+}
 
 # Programs that read a text as commands.
 SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "mksh", "ash"})
