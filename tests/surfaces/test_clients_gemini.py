@@ -1,4 +1,4 @@
-"""Gemini CLI and Qwen Code: what they were recorded to tell becomes a call, and a decision goes back as they read it."""
+"""Gemini CLI and Qwen Code: what they were recorded to tell becomes a call, a decision goes back as they read it."""
 
 from __future__ import annotations
 

@@ -107,11 +107,13 @@ def _moment(said: shapes.Payload) -> Moment:
 
 def _root(said: shapes.Payload, child: str | None) -> str | None:
     """The session that a person began: `.../session-state/ROOT/events.jsonl` is its transcript."""
+    own = said.text("sessionId", "session_id")
+    if not child:
+        return own
     folders = (said.text("transcriptPath", "transcript_path") or "").replace("\\", "/").split("/")
     if len(folders) > 2 and folders[-3] == "session-state":
         return folders[-2]
-    above = said.text("parentAgentId", "parent_agent_id") if child else None
-    return above or said.text("sessionId", "session_id")
+    return said.text("parentAgentId", "parent_agent_id") or own
 
 
 def _read_outcome(call: ToolCall) -> None:
