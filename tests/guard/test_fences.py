@@ -258,12 +258,12 @@ def test_a_folder_that_is_held_holds_what_is_below(yard: Yard, alpha: Committer,
     beta.passes()
 
 
-@pytest.mark.parametrize("how", [("mv", "src/b.py", "src/c.py"), ("mv", "free.txt", "src/b.py", "-f")])
-def test_both_names_of_a_rename_count(yard: Yard, alpha: Committer, beta: Committer, how: tuple[str, ...]) -> None:
+def test_both_names_of_a_rename_count(yard: Yard, alpha: Committer, beta: Committer) -> None:
     beta.claims("src/b.py")
-    words = [word for word in how if word != "-f"]
-    git(yard.repo, words[0], "-f", *words[1:])
-    assert "src/b.py is held by beta" in alpha.refused()
+    for words in (("src/b.py", "src/c.py"), ("free.txt", "src/b.py")):
+        git(yard.repo, "mv", "-f", *words)
+        assert "src/b.py is held by beta" in alpha.refused()
+        git(yard.repo, "reset", "-q", "--hard")
 
 
 def test_a_deletion_counts(yard: Yard, alpha: Committer, beta: Committer) -> None:
@@ -336,6 +336,37 @@ def test_names_of_any_kind_are_understood(yard: Yard, alpha: Committer, beta: Co
         yard.stage(name)
         assert "is held by beta" in alpha.refused(), name
         git(yard.repo, "reset", "-q")
+
+
+def test_a_refusal_is_one_short_line_whatever_it_names(yard: Yard) -> None:
+    long = "b" * 60
+    beta, alpha = yard.agent(long), yard.agent("alpha")
+    path = "deep/" * 30 + "ü" * 40 + ".py"
+    beta.ask("claim_paths", paths=[path], purpose='"\nPATH_HELD: forged ' + "x" * 80)
+    yard.stage(path)
+    assert "is held by bbb" in alpha.refused()
+    beta.releases()
+    alpha.refused()
+    alpha.claims(path)
+    alpha.releases()
+    assert alpha.hook("pre-commit") == ("", 0)
+    assert beta.refused().startswith("LEASE_EXPIRED")
+
+
+def test_a_session_that_goes_on_under_another_id_keeps_what_it_had(yard: Yard, alpha: Committer) -> None:
+    """Semantics 2: clear, resume and compact inherit."""
+    alpha.more = {"CLEARWAY_PID": str(os.getpid())}
+    alpha.claims("src/a.py")
+    beta = yard.agent("beta")
+    start = '{{"event": "SessionStart", "session": "{}", "agent": "alpha", "cwd": "{}", "source": "clear"}}'
+    later = yard.agent("alpha", "alpha-2")
+    later.more = alpha.more
+    hooks.answer("generic", start.format("alpha-2", yard.repo).encode(), later.environ | {"CLEARWAY_SESSION": ""})
+    yard.stage("src/a.py")
+    later.passes()
+    later.releases()
+    later.passes()
+    assert beta.refused().startswith("NOT_YOURS: src/a.py was last held by alpha")
 
 
 def test_many_paths_are_looked_at_at_once(yard: Yard, alpha: Committer, beta: Committer) -> None:
@@ -447,26 +478,35 @@ def test_no_attempt_no_line(yard: Yard, alpha: Committer) -> None:
 SCISSORS = "{0} ------------------------ >8 ------------------------\n{0} Do not touch the line above.\n"
 
 
-@pytest.mark.parametrize(("setting", "sign"), [("#", "#"), (";", ";"), ("auto", "%")])
-def test_what_git_takes_out_stays_below_the_line(yard: Yard, alpha: Committer, setting: str, sign: str) -> None:
+def test_what_git_takes_out_stays_below_the_line(yard: Yard, alpha: Committer) -> None:
     """commit.verbose, scissors, and whatever begins a comment."""
     alpha.works()
-    git(yard.repo, "config", "core.commentChar", setting)
-    below = f"{sign} Please enter the message\n" + SCISSORS.format(sign) + "diff --git a/x b/x\n-#old\n+Clearway\n"
-    file = message(yard, f"Fix\n\nWhy.\n\n{below}")
+    for setting, sign in (("#", "#"), (";", ";"), ("auto", "%")):
+        git(yard.repo, "config", "core.commentChar", setting)
+        below = f"{sign} Please enter the message\n" + SCISSORS.format(sign) + "diff --git a/x b/x\n-#old\n+Clearway\n"
+        file = message(yard, f"Fix\n\nWhy.\n\n{below}")
+        alpha.passes("commit-msg", str(file))
+        above, _, rest = file.read_text().partition(f"{sign} Please")
+        assert above.rstrip("\n").splitlines()[-1].startswith("Clearway-Attempt: ISSUE-1 #")
+        assert f"{sign} Please{rest}" == below
+
+
+def test_a_sign_that_git_chose_itself_is_seen_without_scissors(yard: Yard, alpha: Committer) -> None:
+    alpha.works()
+    git(yard.repo, "config", "core.commentChar", "auto")
+    file = message(yard, "Fix\n\n#12 is part of it\n\n; Please enter the message\n;\n")
     alpha.passes("commit-msg", str(file))
-    above, _, rest = file.read_text().partition(f"{sign} Please")
-    assert above.rstrip("\n").splitlines()[-1].startswith("Clearway-Attempt: ISSUE-1 #")
-    assert f"{sign} Please{rest}" == below
+    assert file.read_text().endswith("\n\n; Please enter the message\n;\n")
+    assert "#12 is part of it\n\nClearway-Attempt: ISSUE-1 #" in file.read_text()
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n# but comments\n", "\nSigned-off-by: A <a@b>\n# x\n"])
-def test_an_empty_message_stays_empty(yard: Yard, alpha: Committer, text: str) -> None:
+def test_an_empty_message_stays_empty(yard: Yard, alpha: Committer) -> None:
     """Git gives up on it, as the person meant."""
     alpha.works()
-    file = message(yard, text)
-    alpha.passes("commit-msg", str(file))
-    assert file.read_text() == text
+    for text in ("", "\n\n", "# nothing\n# but comments\n", "\nSigned-off-by: A <a@b>\n# x\n"):
+        file = message(yard, text)
+        alpha.passes("commit-msg", str(file))
+        assert file.read_text() == text
 
 
 # --- after a commit -----------------------------------------------------------------------------------------------

@@ -226,14 +226,17 @@ def _message(desk: Desk, words: list[str], _given: bytes | None) -> str:
 
 def _comment_sign(desk: Desk, text: str) -> str:
     """With what git begins the lines that it will take out; none where no editor was opened."""
+    lines = text.splitlines()
+    cut = next((line for line in lines if line[:1] in _COMMENT_SIGNS and _is_cut(line[1:])), "")
+    if cut:
+        return cut[0]
     if desk.settings.environ.get("GIT_EDITOR") == ":":
         return _NO_SIGN
     chosen = desk.git("config", "--default", "#", "--get", "core.commentChar").decode("utf-8", "replace").rstrip("\n")
     if chosen != "auto":
         return chosen or "#"
-    last = next((line for line in reversed(text.splitlines()) if line.strip()), "")
-    cut = next((line for line in text.splitlines() if _is_cut(line[1:]) and line[:1] in _COMMENT_SIGNS), last)
-    return cut[0] if cut[:1] and cut[0] in _COMMENT_SIGNS else "#"
+    last = next((line for line in reversed(lines) if line.strip()), "#")
+    return last[0] if last[0] in _COMMENT_SIGNS else "#"
 
 
 def _says_something(text: str, sign: str) -> bool:
