@@ -18,6 +18,7 @@ from clearway.beats import Beats
 from clearway.config import Settings
 from clearway.errors import Refusal
 from clearway.room import beat_folder
+from clearway.setup import codextrust
 from clearway.setup.connect import CLIENTS, files
 from clearway.setup.connect.shapes import Asked, SettingsFile
 from clearway.setup.registered import Binding, Registered, installed_product, read_hook_command
@@ -138,10 +139,23 @@ class _Registration:
             mine = installed_product().interpreter
             other = f" (it starts {', '.join(sorted(interpreters))}, this is {mine})" if interpreters != {mine} else ""
             return check(name, NOTICE, f"{changed} does not hold what this version registers{other}", self._fix)
-        trust = "; Codex runs it once you have trusted it in /hooks" if self._name == "codex" else ""
+        skipped, trust = self._trust(hook_files[0].path)
+        if skipped:
+            return check(name, PROBLEM, skipped, "start `codex`, type /hooks and trust the clearway hooks")
         where = hook_files[0].path if len(hook_files) == 1 else os.path.dirname(hook_files[-1].path)
         events = len(CLIENTS[self._name].EVENTS)
         return check(name, OK, f"{events} events are registered in {where}, and the command allows{trust}")
+
+    def _trust(self, hooks_file: str) -> tuple[str, str]:
+        """Why Codex runs our hooks not, and what else there is to say of it."""
+        if self._name != "codex":
+            return "", ""
+        skipped = codextrust.untrusted(hooks_file, self._cwd, self._settings.environ)
+        if skipped is None:
+            return "", "; Codex runs it once you have trusted it in /hooks"
+        if skipped:
+            return f"Codex skips its hooks, because they are not trusted: {', '.join(skipped)}", ""
+        return "", "; Codex trusts it"
 
     def server(self, file: SettingsFile | None, *, present: bool) -> Check:
         name = f"{self._name}_mcp"
