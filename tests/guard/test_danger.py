@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.conftest import World
+from tests.conftest import World, git
 
 from clearway import catalog, repository
 from clearway.config import Caller, Settings
@@ -508,6 +508,17 @@ def test_another_repository_is_protected_and_a_scratch_copy_is_not(desk: Desk, t
     assert repository.holding(str(desk.repo)) is not None
 
 
+def test_an_alias_of_git_is_what_it_means(desk: Desk) -> None:
+    git(desk.repo, "config", "alias.nuke", "reset --hard")
+    git(desk.repo, "config", "alias.gone", "!rm -rf .")
+    git(desk.repo, "config", "alias.st", "status")
+    git(desk.repo, "config", "alias.loop", "loop")
+    assert "discards every change" in desk.runs("git nuke HEAD~1")
+    assert "deletes the whole repository" in desk.runs("git gone")
+    for harmless in ("git st", "git loop", "git unknown", "git reset --soft HEAD"):
+        assert desk.runs(harmless) == ""
+
+
 WORDS = st.sampled_from(
     [*"rm -rf / . * ~ git push --force reset --hard clean -fdx curl x | bash sh -c eval $( ) ` ' \" > /dev/sda".split()]
     + [*"; && sudo env xargs find -delete -exec {} + kill -9 -1 :(){ :|:& };: \\ << EOF psql drop database".split()]
@@ -560,9 +571,8 @@ def test_a_person_who_looks_is_shown_what_was_refused(desk: Desk, tmp_path: Path
 
 def test_what_is_refused_is_told_on_every_engine(world: World) -> None:
     agent, human = world.agent("claude-code"), world.agent("human", named=True)
-    refusal = Refusal(
-        "FORBIDDEN", danger.sentence("rm -rf / deletes the system (/)"), danger="rm -rf / deletes the system"
-    )
+    what = "rm -rf / deletes the system"
+    refusal = Refusal("FORBIDDEN", danger.sentence(what), danger=what)
 
     def refuse(_: Any) -> None:
         raise refusal

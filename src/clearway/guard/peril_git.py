@@ -6,13 +6,14 @@ whose they are. Dry runs, the safe forms (`--force-with-lease`, paths named one 
 
 from __future__ import annotations
 
+from clearway.guard import gitdeeds
 from clearway.guard.perils import Words, texts
+from clearway.guard.shellwords import Value, join
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clearway.guard.shellwords import Value
     from clearway.guard.writers import Run
 
 _VALUED = frozenset("-C -c --git-dir --work-tree --namespace --exec-path --super-prefix --config-env".split())
@@ -25,11 +26,11 @@ def peril(run: Run) -> str:
     words, aliases = _subcommand(run.arguments)
     for _ in range(ALIASES_FOLLOWED_MAX):
         name = words[0].text if words else None
-        if name is None or name not in aliases or name in _PERILS:
+        text = "" if name is None or gitdeeds.is_known(name) else aliases.get(name) or _configured(run, name)
+        if not text:
             break
-        text = aliases[name].text or ""
         if text.startswith("!"):
-            run.walk.read_script(aliases[name].map(lambda each: each[1:]), run.scope.copy(), run.stdin)
+            run.walk.read_script(join([_plain(text[1:]), *words[1:]]), run.scope.copy(), run.stdin)
             return ""
         words = [*map(_plain, text.split()), *words[1:]]
     name = words[0].text if words else None
@@ -53,21 +54,30 @@ def texts_before_paths(arguments: list[Value]) -> int:
 
 
 def _plain(text: str) -> Value:
-    from clearway.guard.shellwords import Value
-
     return Value((text,))
 
 
-def _subcommand(arguments: list[Value]) -> tuple[list[Value], dict[str, Value]]:
+def _configured(run: Run, name: str) -> str:
+    """What an alias means where the line runs git: no word of git's own, so it is one, or nothing."""
+    from clearway.guard import gitguard
+
+    folder = run.scope.cwd.text
+    if folder is None or not folder.startswith("/") or not name.replace("-", "").isalnum():
+        return ""
+    printed = gitguard.ask(folder, ["config", "--get", f"{_ALIAS}{name}"], {"HOME": run.scope.home.text or "/"})
+    return (printed or b"").decode("utf-8", "replace").strip()
+
+
+def _subcommand(arguments: list[Value]) -> tuple[list[Value], dict[str, str]]:
     """The words behind git's own options, and the aliases that these define."""
-    aliases: dict[str, Value] = {}
+    aliases: dict[str, str] = {}
     at = 0
     while at < len(arguments) and (arguments[at].text or "")[:1] == "-":
         option = arguments[at].text or ""
         if option == "-c" and at + 1 < len(arguments):
             name, _, text = (arguments[at + 1].text or "").partition("=")
             if name.startswith(_ALIAS):
-                aliases[name[len(_ALIAS) :]] = _plain(text)
+                aliases[name[len(_ALIAS) :]] = text
         at += 2 if option in _VALUED else 1
     return arguments[at:], aliases
 
