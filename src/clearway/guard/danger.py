@@ -48,10 +48,12 @@ _CARED_FOR = _FETCHERS | _EVALUATORS | _TIMERS | {"alias", "su", "ssh", "script"
 class Watch:
     """What a walk tells about one command line. `why` says in one line what is dangerous in it, empty if nothing is."""
 
-    __slots__ = ("_aliases", "_files", "_hungry", "why")
+    __slots__ = ("_aliases", "_fetches", "_files", "_goals", "_hungry", "why")
 
     def __init__(self) -> None:
         self.why = ""
+        self._fetches = False  # something in this stage of a pipe prints what it downloads
+        self._goals: tuple[str, ...] = ()  # where what the next program prints goes
         self._aliases: dict[str, Value] = {}
         self._files: set[str] = set()  # into which the line has saved what it fetched
         self._hungry = False  # something reads a program from a pipe that is not known yet: `>(sh)`
@@ -80,6 +82,23 @@ class Watch:
 
     def printed(self, name: Value, arguments: list[Value], fed: Value | None, printed: Value) -> Value:
         """What a program has printed, marked if it comes from the network."""
+        goals, self._goals = self._goals, ()
+        printed = self._marked(name, arguments, fed, printed)
+        if printed.fetched:
+            self._files.update(goals)
+            self._fetches = self._fetches or not goals
+        return printed
+
+    def writes_to(self, goal: Value) -> None:
+        """What comes next prints into a file."""
+        self._goals = goal.texts
+
+    def piped(self, printed: Value) -> Value:
+        """What a stage of a pipe hands on. What a loop or a branch prints is not known, only where it is from."""
+        fetches, self._fetches = self._fetches, False
+        return Value(printed.texts, printed.known, True) if fetches and printed is UNKNOWN else printed
+
+    def _marked(self, name: Value, arguments: list[Value], fed: Value | None, printed: Value) -> Value:
         if printed.fetched:
             return printed
         fetchers = [_base(text).lower() for text in name.texts if _base(text).lower() in _FETCHERS]

@@ -48,6 +48,18 @@ def lost(scope: Scope, goal: Value, *, contents: bool = True) -> str:
     return ""
 
 
+def lost_by_name(scope: Scope, names: list[str]) -> str:
+    """What would be lost if these, found by looking, are all that is in the folder."""
+    for here in scope.cwd.texts:
+        try:
+            there = {name for name in os.listdir(here) if name[0] != "."}
+        except OSError:
+            continue
+        if there and there <= {os.path.normpath(name) for name in names if name}:
+            return _lost(scope, here)
+    return ""
+
+
 def paths(scope: Scope, goal: Value) -> list[str]:
     """The absolute paths that a word may mean."""
     found = [path for text in goal.texts[:TEXTS_JUDGED_MAX] for path in _absolute(scope, text)]

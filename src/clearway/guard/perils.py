@@ -63,6 +63,8 @@ def _rm(run: Run) -> str:
 
 def _deletes(run: Run, goals: list[Value]) -> str:
     found = next(filter(None, (places.lost(run.scope, goal) for goal in goals)), "")
+    if not found and not all(goal.known for goal in goals):  # `ls | xargs rm -rf`
+        found = places.lost_by_name(run.scope, texts(goals))
     return f"deletes {found}" if found else ""
 
 

@@ -174,6 +174,8 @@ class Walk(Found):
     def _write_to(self, sign: str, goal: Value, scope: Scope) -> None:
         if sign == ">&":  # a copy of a descriptor, unless a file is named
             goal = Value(text for text in goal.texts if text.rstrip("-").strip("0123456789"))
+        if self.watch is not None:
+            self.watch.writes_to(goal)
         self.touch(goal, "edit", scope)
 
     def _printed_into(self, word: Node, scope: Scope) -> Value:
@@ -377,7 +379,7 @@ class Walk(Found):
         printed = NOTHING
         for stage in stages:
             printed = self._statement(stage, scope.copy(), fed)
-            fed = printed
+            fed = printed if self.watch is None else self.watch.piped(printed)
         return printed
 
     def _block(self, node: Node, scope: Scope, fed: Value | None) -> Value:
