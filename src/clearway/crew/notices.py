@@ -118,7 +118,7 @@ def _of_commit(row: Row, data: dict[str, Any]) -> str:
 
 def _of_rescue(row: Row, data: dict[str, Any]) -> str:
     """A command ran over files that were written and not committed (guard/gitguard.py)."""
-    shown = ", ".join(ending(path, 60) for path in data["paths"][:3])
+    shown = ", ".join(ending(each["path"], 60) for each in data["paths"][:3])
     return (
         f"{folded(data['command'], 40)} of {folded(row.agent, 40)} ran at {_at(row)} over {shown}. Read them again; "
         f"what you had comes back with git restore --source={folded(data['ref'], 60)} -- PATH."

@@ -65,7 +65,7 @@ def _shown(event: Row, place: Place) -> dict[str, Any] | None:
         return None
     shown = {"id": event.id, "at": clock.iso(event.at), "type": event.type, "agent": event.agent}
     shown |= {"session": event.session, "path": met[0]}
-    kept = ("why", "mode", "purpose", "message", "code", "forced_by", "repeated", "how", "holder")
+    kept = ("why", "mode", "purpose", "message", "code", "forced_by", "repeated", "how", "holder", "command", "ref")
     return shown | {name: _said(facts[name]) for name in kept if facts.get(name)}
 
 

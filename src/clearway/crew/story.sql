@@ -1,7 +1,8 @@
 -- name: events
 SELECT id, type, at, session, agent, data FROM event
 WHERE id < :before AND type IN (
-  'paths_claimed', 'paths_released', 'refused', 'overlap_noted', 'path_leaked', 'path_changed_outside', 'path_restored'
+  'paths_claimed', 'paths_released', 'refused', 'overlap_noted', 'path_leaked', 'path_changed_outside', 'path_restored',
+  'work_rescued'
 )
 ORDER BY id DESC LIMIT :limit
 

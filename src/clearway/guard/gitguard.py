@@ -34,6 +34,7 @@ FOLDERS_MAX = 8
 NAMED_IN_STATUS_MAX = 128  # more paths, and git is asked about the whole tree
 STATUS_BYTES_MAX = 4 * 1_048_576
 _SHOWN = 3
+_TOLD = 10
 _TEXT_CHARS_MAX = 262_144
 _VALUED = frozenset({"--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix", "--config-env"})
 # Neither locks, nor programs that a repository's settings name, nor colours.
@@ -430,7 +431,7 @@ def refusal(deed: Deed, hits: list[Hit]) -> Refusal:
         text = f"{deed.label} would move HEAD under {agent}, at work on ISSUE-{hits[0].number} here. {deed.instead}"
     else:
         text = f"{deed.label} would take this work tree from {agent}, who works in it. {deed.instead}"
-    facts = [{"path": hit.path, "agent": hit.agent, "session": hit.session} for hit in hits[:10]]
+    facts = [{"path": hit.path, "agent": hit.agent, "session": hit.session} for hit in hits[:_TOLD]]
     return Refusal("PATH_HELD", text, path=named[0] if named else ".", conflicts=facts)
 
 
@@ -466,9 +467,12 @@ def turn_refusal(agent: str) -> Refusal:
 # What was saved, and what was left behind.
 
 
-def tell_rescue(tx: Tx, ref: str, command: str, saved: list[str], owners: set[str]) -> None:
+def tell_rescue(tx: Tx, checkout: str, ref: str, command: str, hits: list[Hit]) -> None:
     """The log says that uncommitted work was saved before a command ran over it, and its owners are told."""
-    event = tx.tell("work_rescued", ref=ref, command=command, paths=saved)
+    names = list(dict.fromkeys(hit.path for hit in hits if hit.path))[:_TOLD]
+    owners = {hit.session for hit in hits if hit.path}
+    facts = [{"path": name, "checkout": checkout} for name in names]
+    event = tx.tell("work_rescued", ref=ref, command=command, paths=facts)
     for session in sorted(owners):
         lapse.notify(tx, session, event)
 

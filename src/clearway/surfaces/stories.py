@@ -176,6 +176,8 @@ def _happened(event: Result) -> str:
         return f"{what}, held by {who}, was {event.get('how')} from outside"
     if event["type"] == "path_restored":
         return f"{who} brought back {what} as {folded(event.get('holder', 'its holder'), 64)} had left it"
+    if event["type"] == "work_rescued":
+        return f"{who} ran {folded(event.get('command', 'git'), 40)} over {what}, saved as {event.get('ref')}"
     if event["type"] == "refused":
         return f"{who} was refused: {folded(event.get('message', ''), _CHARS)}"
     return f"{who} was told that {what} is in flight in another worktree"

@@ -205,9 +205,9 @@ class _Watch:
         self._visit.decision.add(
             f"[clearway] Before {deed.label}, all uncommitted work here was saved; to bring back a file: {way_back}"
         )
-        owners = {hit.session for hit in hits if hit.path}
-        paths = list(dict.fromkeys(hit.path for hit in hits if hit.path))[:10]
-        tree.room.run(lambda tx: gitguard.tell_rescue(tx, ref, deed.label, paths, owners), caller=self._visit.caller)
+        tree.room.run(
+            lambda tx: gitguard.tell_rescue(tx, tree.checkout, ref, deed.label, hits), caller=self._visit.caller
+        )
 
     def _refuse(self, room: Room, refusal: Refusal) -> None:
         """Told to the log first; should the log be out of reach, it is refused all the same."""
