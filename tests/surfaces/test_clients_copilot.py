@@ -177,5 +177,7 @@ def test_a_subagents_subagent_works_under_the_leases_of_the_session(
     tell("copilot-userpromptsubmitted", **deep)
     held = {lease["path"]: lease["session"] for lease in desk.human("room")["paths"]}
     assert held == {"root.txt": ROOT, "deep.txt": ROOT}
+    tell("copilot-agentstop", **deep, transcriptPath=TRANSCRIPT)
+    assert [lease["path"] for lease in desk.human("room")["paths"]] == ["root.txt"]
     tell("copilot-agentstop", sessionId=ROOT)
     assert not desk.human("room")["paths"]

@@ -40,6 +40,7 @@ TOLD = (
         b"VSCODE",
     ),
     *(b"WINDSURF", b"GOOSE", b"KIRO", b"CLINE", b"GIT_", b"HOME", b"PATH", b"XDG_", b"LANG", b"LC_", b"TZ", b"TMPDIR"),
+    b"SHLVL",
 )
 _OFF = frozenset({b"off", b"0", b"no", b"false"})
 
