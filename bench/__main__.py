@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from functools import partial
 
-from bench import backlog, claims, commands, crowd, hooks, recovery, replies
+from bench import backlog, claims, commands, commits, crowd, hooks, recovery, replies
 from bench.figures import Figure, table
 from bench.machine import machine
 from bench.spawn import ROUNDS_MIN
@@ -17,6 +17,7 @@ GROUPS: dict[str, Callable[[int], list[Figure]]] = {
     "hooks": hooks.figures,
     "crowd": crowd.figures,
     "commands": commands.figures,
+    "commits": commits.figures,
     "claims": claims.figures,
     "recovery": recovery.figures,
     "backlog": backlog.figures,
