@@ -59,7 +59,7 @@ def serve(port: int, blocked: list[str]) -> ThreadingHTTPServer:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser = argparse.ArgumentParser(description="A classifier of commands for Clearway.")
     parser.add_argument("--port", type=int, default=8765)
     parser.add_argument("--block", action="append", default=[], metavar="WORDS")
     asked = parser.parse_args()
