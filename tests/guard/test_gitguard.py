@@ -310,6 +310,51 @@ def test_submodules_are_trees_of_their_own(desk: Desk, tmp_path: Path) -> None:
 
 
 @one_engine
+def test_tools_of_git_servers_are_git(desk: Desk) -> None:
+    alpha, beta = desk.session("a"), desk.session("b")
+    beta.edits("src/b.py")
+
+    def asks(tool: str, **given: Any) -> str:
+        said = alpha.before(f"mcp__git__{tool}", repo_path=str(desk.repo), **given)
+        alpha.after(f"mcp__git__{tool}", repo_path=str(desk.repo), **given)
+        return said.get("permissionDecisionReason", "")
+
+    assert "src/b.py" in asks("git_checkout", branch_name="other")
+    assert "src/b.py" in asks("git_reset", mode="hard")
+    assert "src/b.py" in asks("git_stash", mode="push")
+    assert "src/b.py" in asks("git_clean", force=True)
+    assert "src/b.py" in asks("git_add", files=["src/a.py", "src/b.py"])
+    assert "src/b.py" in asks("git_commit", message="x", all=True)
+    for tool, given in (
+        *(("git_status", {}), ("git_diff", {"target": "main"}), ("git_reset", {}), ("git_commit", {"message": "x"})),
+        *(
+            ("git_add", {"files": ["src/a.py"]}),
+            ("git_stash", {"mode": "list"}),
+            ("git_create_branch", {"branch": "x"}),
+        ),
+    ):
+        assert asks(tool, **given) == "", tool
+    for odd in (None, [], {"repo_path": 7}, {"files": [{}], "mode": []}, {"repo_path": "\0"}):
+        assert "PATH" not in str(alpha.tell("PreToolUse", tool_name="mcp__git__git_add", tool_input=odd))
+
+
+@one_engine
+def test_what_a_dead_process_left_is_free(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Semantics 5: until its session ends; a death ends it."""
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    alpha = desk.session("a")
+    with monkeypatch.context() as patch:
+        patch.setitem(desk.environ, "CLAUDE_PID", str(child.pid))
+        beta = desk.session("b")
+        beta.edits("src/b.py")
+        beta.ends_turn()
+    assert "src/b.py" in alpha.asks("git stash")
+    child.kill()
+    child.wait()
+    assert alpha.asks("git stash") == ""
+
+
+@one_engine
 def test_an_index_of_ones_own_is_nobody_elses(desk: Desk) -> None:
     alpha, beta = desk.session("a"), desk.session("b")
     beta.edits("src/b.py")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from clearway.db.tx import Tx
     from clearway.guard.danger import Watch
+    from clearway.guard.gitglance import GitRun
     from clearway.guard.shell import ShellWrites
     from clearway.guard.snapshots import Taken
     from clearway.guard.sweeps import Sweep
@@ -75,10 +76,11 @@ def before(visit: Visit) -> Decision:
         if found is not None and (found.unread or found.guesses):
             _mind_what_was_not_read(visit, found)
         turns: list[tuple[Room, Place]] = []
-        if found is not None and found.gits:
+        gits = _gits(visit, found)
+        if gits:
             from clearway.surfaces.moments import treewide
 
-            turns = treewide.mind(visit, found.gits)
+            turns = treewide.mind(visit, gits)
         wanted = _by_room(visit, targets, found, declared, turns)
         if any(each.starts for each in wanted) or _may_last(call, found):
             acts = call.kind != "agent"
@@ -113,6 +115,8 @@ def _read_set(visit: Visit) -> list[str]:
 def _watch(visit: Visit, opened: OpenCall | None) -> bool:
     """What others hold is compared after the call. Whether the session has been told what is new."""
     if opened is None or visit.call.kind not in ("shell", "mcp"):
+        return False
+    if not visit.call.folder and not visit.minds(lambda tx: bool(tx.opening.watched)):
         return False
     from clearway.surfaces.moments import watching
 
@@ -178,6 +182,17 @@ def _only_look(visit: Visit, wanted: Wanted) -> None:
             wanted.room.run(look, caller=visit.caller, durable=False)
         except Refusal as again:
             raise (again if again.code in _TOLD_AGAIN else refusal) from None
+
+
+def _gits(visit: Visit, found: ShellWrites | None) -> list[GitRun]:
+    """The git commands of a line, or the one that a tool of another server stands for."""
+    call = visit.call
+    if found is not None or call.kind != "mcp" or "git_" not in call.tool:
+        return [] if found is None else found.gits
+    from clearway.guard import gittools
+
+    run = gittools.run_of(call.tool, _input(call), visit.caller.cwd)
+    return [] if run is None else [run]
 
 
 def _targets(call: ToolCall, found: ShellWrites | None) -> list[Target]:
@@ -305,7 +320,7 @@ def _ask(visit: Visit, wanted: Wanted, opened: OpenCall | None) -> list[int]:
         waived = verdict.waived(tx, wanted.edits)
         free = verdict.look(tx, wanted.edits)
         _look_swept(tx, wanted)
-        guarded[:] = free if free and verdict.has_company(tx) else []
+        guarded[:] = free if free and tx.opening.others and verdict.has_company(tx) else []
         starts = verdict.look_run(tx, wanted.runs, wanted.needs)
         return free, starts, verdict.is_due(tx, wanted.edits), waived
 
