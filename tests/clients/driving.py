@@ -17,7 +17,7 @@ import re
 import signal
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -231,17 +231,23 @@ class Client:
 
     command_name: str
 
-    def start(self, script: Script, *, asks_first: bool = False) -> Run:
+    def start(
+        self, script: Script, *, asks_first: bool = False, beside: Mapping[str, Script] | None = None, **environ: str
+    ) -> Run:
         """Begin a session and return at once.
 
-        asks_first: the script asks the product's server at once, so the client is to wait until that is up.
+        asks_first: the script asks the product's server at once, so the client is to wait until that is up. beside:
+        the scripts of its subagents, by a word in what they are told. environ: what is different in its environment.
         """
-        model = ScriptedModel(script).begin()
-        return Run(self.desk, model, [*self._command(model, asks_first), PROMPT], self._environment(model))
+        model = ScriptedModel(script, beside=beside).begin()
+        told = self._environment(model) | environ
+        return Run(self.desk, model, [*self._command(model, asks_first), PROMPT], told)
 
-    def play(self, script: Script, *, asks_first: bool = False) -> Outcome:
+    def play(
+        self, script: Script, *, asks_first: bool = False, beside: Mapping[str, Script] | None = None, **environ: str
+    ) -> Outcome:
         """Run a session to its end, which must be a good one."""
-        outcome = self.start(script, asks_first=asks_first).wait()
+        outcome = self.start(script, asks_first=asks_first, beside=beside, **environ).wait()
         assert outcome.exit_status == 0, f"{self.name} ended with {outcome.exit_status}: {outcome.stderr}"
         return outcome
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from driving import KEY, Client, Gate
-from scripted_model import Call, Performance, ScriptedModel, Step, call
+from scripted_model import Call, Performance, ScriptedModel, Step, call, say
 
 
 class CopilotCli(Client):
@@ -35,13 +35,16 @@ class CopilotCli(Client):
     def stand_at(self, gate: Gate) -> Performance:
         return (yield self.shell(gate.command))
 
-    def task(self, prompt: str) -> Step:
+    def delegate(self, task: str) -> Step:
         """Give a subagent something to do, and wait for it."""
-        given = {"agent_type": "general-purpose", "name": "helper", "description": "a part", "prompt": prompt}
+        given = {"agent_type": "general-purpose", "name": "helper", "description": "a part", "prompt": task}
         return call(Call("task", {**given, "mode": "sync"}))
 
+    def report(self, text: str) -> Step:
+        return say(text)
+
     def _command(self, model: ScriptedModel, asks_first: bool) -> list[str]:
-        return [str(self.program), "--allow-all-tools", "--trust-folder", "-p"]
+        return [str(self.program), "--allow-all-tools", "--allow-all-paths", "--trust-folder", "-p"]
 
     def _environment(self, model: ScriptedModel) -> dict[str, str]:
         return self.desk.environment(

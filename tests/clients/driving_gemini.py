@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from driving import KEY, Client, Desk, Gate
-from scripted_model import Call, Performance, ScriptedModel, Step, call
+from scripted_model import Call, Performance, ScriptedModel, Step, call, say
 
 
 class GeminiCli(Client):
@@ -48,6 +48,14 @@ class GeminiCli(Client):
 
     def stand_at(self, gate: Gate) -> Performance:
         return (yield self.shell(gate.command))
+
+    def delegate(self, task: str) -> Step:
+        """Give a subagent something to do, and wait for it."""
+        return call(Call("invoke_agent", {"agent_name": "generalist", "prompt": task}))
+
+    def report(self, text: str) -> Step:
+        """What a subagent says last."""
+        return call(Call("complete_task", {"result": text}))
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -95,10 +103,19 @@ class QwenCode(GeminiCli):
     def ask(self, operation: str, **arguments: Any) -> Step:
         return call(Call(f"mcp__clearway__{operation}", arguments))
 
+    def delegate(self, task: str) -> Step:
+        given = {"description": "a part", "prompt": task, "subagent_type": "general-purpose"}
+        return call(Call("agent", given))
+
+    def report(self, text: str) -> Step:
+        return say(text)
+
     def _settings(self) -> dict[str, Any]:
         return {
             "security": {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": False}},
             "general": {"disableAutoUpdate": True},
+            # It would ask the model of its own accord, with tools, what to remember.
+            "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False},
             "privacy": {"usageStatisticsEnabled": False},
         }
 

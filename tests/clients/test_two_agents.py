@@ -21,6 +21,10 @@ import clearway
 
 CONSOLE = Path(sys.executable).with_name("clearway")
 CHECKPOINT = "The lexer is split in two; the tests of nested quotes are still red."
+REGISTERED = (
+    *(".claude/settings.json", ".claude.json", ".codex/hooks.json", ".codex/config.toml"),
+    *(".gemini/settings.json", ".copilot/hooks/clearway.json", ".copilot/mcp-config.json", ".qwen/settings.json"),
+)
 UNTIL = re.compile(r"until \d\d:\d\d")
 
 Product = Callable[..., subprocess.CompletedProcess[str]]
@@ -33,11 +37,15 @@ each_way_round = pytest.mark.parametrize(
 )
 every_pair = pytest.mark.parametrize(
     ("first", "second"),
-    [("claude", "codex"), ("codex", "claude"), ("claude", "claude"), ("codex", "codex")],
-    ids=["claude-then-codex", "codex-then-claude", "two-claudes", "two-codexes"],
+    [
+        *(("claude", "codex"), ("codex", "claude"), ("claude", "claude"), ("codex", "codex")),
+        *(("gemini", "gemini"), ("copilot", "copilot"), ("qwen", "qwen")),
+        *(("codex", "gemini"), ("codex", "copilot"), ("codex", "qwen")),
+    ],
+    ids=lambda name: name,
     indirect=True,
 )
-either = pytest.mark.parametrize("first", ["claude", "codex"], indirect=True)
+either = pytest.mark.parametrize("first", ["claude", "codex", "gemini", "copilot", "qwen"], indirect=True)
 
 
 @pytest.fixture
@@ -62,7 +70,7 @@ def product(desk: Desk) -> Product:
         return desk.run(CONSOLE, *words, CLEARWAY_HOME=str(desk.root / "state"))
 
     run("init")
-    run("connect", "claude", "codex", "--write")
+    run("connect", "claude", "codex", "gemini", "copilot", "qwen", "--write")
     return run
 
 
@@ -267,7 +275,7 @@ def _saves_a_checkpoint(client: Client, claim: dict[str, Any]) -> Generator[Any,
 def _lead_nowhere(desk: Desk, folder: Path) -> int:
     """Let everything the product registered lead to a folder that does not exist; how often it was named."""
     count = 0
-    for place in (".claude/settings.json", ".claude.json", ".codex/hooks.json", ".codex/config.toml"):
+    for place in REGISTERED:
         path = desk.home / place
         text = path.read_text()
         count += text.count(str(folder))
