@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
+import os
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.conftest import Agent, World
-from tests.surfaces.conftest import PROGRAM, Terminal
+from tests.surfaces.conftest import Terminal
 from tests.surfaces.test_moments import Desk, Session, desk
 from tests.surfaces.test_waiting import ScriptedClock
 
+from clearway import platforms
 from clearway.config import Settings
 from clearway.crew import messages
 from clearway.limits import WAKES_MAX
@@ -170,34 +169,16 @@ def test_nobody_is_woken_whose_client_is_gone(desk: Desk, monkeypatch: pytest.Mo
     assert rewoken(beta, monkeypatch) == 0
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_second_waiter_of_a_session_leaves_at_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    beta = desk.session("b")
-    first = subprocess.Popen(
-        [*PROGRAM, "wait", "--rewake", "--for", "claude-code", "--timeout", "60s"],
-        env=beta.environ,
-        cwd=desk.repo,
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert first.stdin is not None
-    first.stdin.write(json.dumps({"session_id": "b", "cwd": str(desk.repo)}).encode())
-    first.stdin.close()
-    lock = Path(waking._lock_of(beta.environ["CLEARWAY_HOME"], "b"))  # pyright: ignore[reportPrivateUsage]
-    _until(lock.exists)
-    _until(lambda: rewoken(beta, monkeypatch) == 0 and first.poll() is None)
-    alpha = desk.session("a", client="codex")
+    alpha, beta = desk.session("a", client="codex"), desk.session("b")
     alpha.ask("send_message", to="claude-code", text="Wake up")
-    assert first.wait(timeout=20) == 2
-
-
-def _until(came: Any) -> None:
-    import time
-
-    for _ in range(400):
-        if came():
-            return
-        time.sleep(0.02)
-    raise AssertionError("it never came")
+    lock = waking._lock_of(beta.environ["CLEARWAY_HOME"], "b")  # pyright: ignore[reportPrivateUsage]
+    first = platforms.hold_alone(lock)
+    assert first is not None
+    assert rewoken(beta, monkeypatch) == 0
+    os.close(first)
+    assert rewoken(beta, monkeypatch) == 2
 
 
 def test_the_command_line_waits_for_a_message_and_for_an_issue(terminal: Terminal) -> None:
