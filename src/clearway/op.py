@@ -61,8 +61,8 @@ def op(
     writes: it changes the room, or the name of the argument that makes it do so. group: the tool group of the MCP
     profiles. core: it is in the default profile. keyed: it takes an idempotency key, valid for the caller's "agent" or
     only for its "session". durable: the reply promises something to another agent, so the commit reaches the disk
-    first. cli: the words of its subcommand. tool: agents are offered it; what only a person may do is not for them. rare:
-    arguments that are taken everywhere, and listed only where a client asks for all there is.
+    first. cli: the words of its subcommand. tool: agents are offered it; what only a person may do is not for them.
+    rare: arguments that are taken everywhere, and listed only where a client asks for all there is.
     """
 
     def declare(function: Function) -> Function:
