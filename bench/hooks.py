@@ -13,9 +13,24 @@ from pathlib import Path
 from bench import rival
 from bench.figures import Figure, at_most, over_bare
 from bench.spawn import Case, Ended, Timing, measure, stays_silent
-from bench.world import FREE_FILES, Client, World, client, edit, prompt, shell, start, world, write
+from bench.world import (
+    FREE_FILES,
+    Client,
+    World,
+    client,
+    edit,
+    edit_ended,
+    prompt,
+    shell,
+    shell_ended,
+    start,
+    world,
+    write,
+)
 
 HEAVY_ROUNDS = 5
+WATCHED = 256  # files that another holds, and that were copied
+_CLAIMED_AT_ONCE = 64
 _LINE = "a line of text, again and again\n"
 _LONG_TEXT = _LINE * 1_638_400  # 50 MB
 LARGE_ROUNDS_MS = 500
@@ -36,7 +51,40 @@ def figures(rounds: int, *, with_rival: bool = False) -> list[Figure]:
         timings = measure([*references(here), *quick(here, holder, other, third), *beside[0]], rounds)
         large = measure([*heavy(here, holder), *beside[1]], HEAVY_ROUNDS)
         brief = here.tell(here.hook("brief", other, lambda _: start()))
-    return [*_rows(timings), *_large_rows(large), *_sizes(timings, [*briefs, brief])]
+    return [*_rows(timings), *watched(rounds), *_large_rows(large), *_sizes(timings, [*briefs, brief])]
+
+
+def watched(rounds: int) -> list[Figure]:
+    """What it costs that others hold 256 files here: the question before a command that nobody can read, and the look
+    after it; and the word after an edit among others."""
+    with ExitStack() as stack:
+        here = stack.enter_context(world())
+        names = [f"free-{place}.py" for place in range(WATCHED)]
+        for first in range(0, WATCHED, _CLAIMED_AT_ONCE):
+            here.tell(here.cli("claim", "--as", "holder", "claim", *names[first : first + _CLAIMED_AT_ONCE]))
+        mine, other = (stack.enter_context(client(f"{letter}" * 8 + "-session")) for letter in "de")
+        for each in (mine, other):
+            here.tell(here.hook("start", each, lambda _: start()))
+        own = here.repository / "own.py"
+        here.tell(here.hook("hold", mine, lambda _: edit(own), stays_silent))
+        cases = [
+            here.hook("before", mine, lambda _: shell("pytest -q"), stays_silent),
+            here.hook("after", mine, lambda _: shell_ended("pytest -q"), stays_silent),
+            here.hook("edited", mine, lambda _: edit_ended(own), stays_silent),
+        ]
+        timings = measure([*references(here), *cases], rounds)
+    bare = timings["bare"].median
+
+    def row(case: str, name: str, budget_ms: float) -> Figure:
+        timing = timings[case]
+        note = f"median {timing.median:.1f}, slowest tenth {timing.slowest_tenth:.1f} ms"
+        return over_bare(name, timing.median, bare, budget_ms, note)
+
+    return [
+        row("before", f"guard, Bash that may last, {WATCHED} foreign snapshots", 25),
+        row("after", f"post-call check, {WATCHED} foreign snapshots", 30),
+        row("edited", "word after an edit, among others", 25),
+    ]
 
 
 def references(here: World) -> list[Case]:

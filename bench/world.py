@@ -119,6 +119,17 @@ def shell(command: str) -> dict[str, Any]:
     return _before("Bash", command=command, description="a command")
 
 
+def shell_ended(command: str) -> dict[str, Any]:
+    """The word after a command."""
+    said = {"stdout": "", "stderr": "", "interrupted": False}
+    return {**shell(command), "hook_event_name": "PostToolUse", "tool_response": said}
+
+
+def edit_ended(path: Path) -> dict[str, Any]:
+    """The word after an edit."""
+    return {**edit(path), "hook_event_name": "PostToolUse", "tool_response": {"filePath": str(path)}}
+
+
 def _before(tool: str, **arguments: Any) -> dict[str, Any]:
     return {"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": arguments, "tool_use_id": "toolu_bench"}
 

@@ -8,7 +8,9 @@ SELECT r.project_id, r.anchor_boot, r.anchor_monotonic, r.anchor_wall, r.anchor_
   (SELECT min(expires_at) FROM path_lease) AS path_at,
   (SELECT min(expires_at) FROM attempt WHERE status = 'active') AS attempt_at,
   EXISTS (SELECT 1 FROM session WHERE pid IS NOT NULL) AS processes,
-  EXISTS (SELECT 1 FROM notice WHERE session = :session) AS notices
+  EXISTS (SELECT 1 FROM notice WHERE session = :session) AS notices,
+  EXISTS (SELECT 1 FROM snapshot WHERE live = 1) AS watched,
+  EXISTS (SELECT 1 FROM session o WHERE o.ended_at IS NULL AND o.named = 0 AND o.id <> :session) AS others
 FROM room r CROSS JOIN server_clock c LEFT JOIN session s ON s.id = :session
 
 -- name: identity

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 
-from clearway import wire
 from clearway.db import Row
 from clearway.guard import snapshots
 from clearway.guard.snapshots import ABSENT, SQL, Copy, Store, Taken
@@ -71,8 +70,8 @@ def compare(
     found: list[Change] = []
     prefix = root.rstrip(os.sep) + os.sep
     for row in rows:
-        path = prefix + row.shown
-        now, left = snapshots.look(path), snapshots.was(row)
+        path = prefix + row["shown"]
+        now, left = snapshots.look(path), (row["size"], row["modified"], row["inode"])
         if now == left or (row.noticed is not None and now[1] == row.noticed and before.get(row.path, now) == now):
             continue  # as its holder left it, or told already
         earlier = before.get(row.path)
@@ -224,19 +223,3 @@ def restored(tx: Tx, checkout: str, row: Row, seen: Seen) -> None:
 def begun_at(tx: Tx, at: int) -> int:
     """When a call began (room ms). at: its time on the machine's clock."""
     return tx.now - max(0, tx.clock.monotonic() - at)
-
-
-def packed(rows: list[Row], root: str) -> list[list[Any]]:
-    """What the disk says of these files now, as it is kept until the call is over."""
-    prefix = root.rstrip(os.sep) + os.sep
-    return [[row.path, *snapshots.look(prefix + row.shown)] for row in rows]
-
-
-def unpacked(listed: Any) -> dict[str, Seen]:
-    found: dict[str, Seen] = {}
-    for each in listed if wire.is_list(listed) else []:
-        if wire.is_list(each) and len(each) == 4 and isinstance(each[0], str):
-            size, modified, inode = each[1:]
-            if isinstance(size, int) and isinstance(modified, int) and isinstance(inode, int):
-                found[each[0]] = (size, modified, inode)
-    return found

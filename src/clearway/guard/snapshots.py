@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
     from typing import Any
 
-    from clearway.db import Row
+    from clearway.db import Row, Statement
     from clearway.db.tx import Tx
     from clearway.repository import Place
 
@@ -248,6 +248,30 @@ def of_lease(store: Store, checkout: str, root: str, key: str, shown: str) -> li
     return taken
 
 
+def packed(rows: list[Row], root: str) -> list[list[Any]]:
+    """What the disk says of these files now, as it is kept until the call is over."""
+    found: list[list[Any]] = []
+    prefix = root.rstrip(os.sep) + os.sep
+    for row in rows:
+        try:
+            facts = os.lstat(prefix + row["shown"])
+        except (OSError, ValueError):
+            found.append([row["path"], *ABSENT])
+        else:
+            found.append([row["path"], facts.st_size, facts.st_mtime_ns, facts.st_ino & _INODE_MAX])
+    return found
+
+
+def unpacked(listed: Any) -> dict[str, Seen]:
+    found: dict[str, Seen] = {}
+    for each in listed if wire.is_list(listed) else []:
+        if wire.is_list(each) and len(each) == 4 and isinstance(each[0], str):
+            size, modified, inode = each[1:]
+            if isinstance(size, int) and isinstance(modified, int) and isinstance(inode, int):
+                found[each[0]] = (size, modified, inode)
+    return found
+
+
 # --- rows ---------------------------------------------------------------------------------------------------------
 
 
@@ -293,13 +317,22 @@ def _lease_of(tx: Tx, taken: Taken) -> Row | None:
 
 def foreign(tx: Tx, checkout: str, folder: str) -> list[Row]:
     """What others hold here and was copied, the nearest to a folder (its key) first; at most WATCHED_MAX."""
+    return _nearest(tx, SQL.foreign_within, checkout, folder)
+
+
+def foreign_names(tx: Tx, checkout: str, folder: str) -> list[Row]:
+    """The same, with nothing but the names."""
+    return _nearest(tx, SQL.foreign_names_within, checkout, folder)
+
+
+def _nearest(tx: Tx, statement: Statement, checkout: str, folder: str) -> list[Row]:
     found: dict[str, Row] = {}
     who = {"session": tx.caller.key, "agent": tx.caller.agent, "named": int(tx.caller.named)}
     for around in paths.above(folder):
         low, high = paths.below(around)
         limit = len(found) + WATCHED_MAX  # those that are known already come again
-        for row in tx.all(SQL.foreign_within, checkout=checkout, below_from=low, below_to=high, limit=limit, **who):
-            found.setdefault(row.path, row)
+        rows = tx.all(statement, checkout=checkout, below_from=low, below_to=high, limit=limit, **who)
+        found |= {row["path"]: row for row in rows if row["path"] not in found}
         if len(found) >= WATCHED_MAX:
             break
     return [*found.values()][:WATCHED_MAX]

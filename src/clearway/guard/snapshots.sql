@@ -11,6 +11,12 @@ WHERE s.checkout = :checkout AND s.live = 1 AND s.path >= :below_from AND s.path
   AND s.session <> :session AND NOT (s.agent = :agent AND (s.named = 1 OR :named = 1))
 ORDER BY s.path LIMIT :limit
 
+-- name: foreign_names_within
+SELECT s.path, s.shown FROM snapshot s
+WHERE s.checkout = :checkout AND s.live = 1 AND s.path >= :below_from AND s.path < :below_to
+  AND s.session <> :session AND NOT (s.agent = :agent AND (s.named = 1 OR :named = 1))
+ORDER BY s.path LIMIT :limit
+
 -- name: at
 SELECT path, shown, session, agent, kept, digest, size, modified, inode, noticed, taken_at FROM snapshot
 WHERE checkout = :checkout AND path IN (SELECT value FROM json_each(CAST(:paths AS TEXT)))

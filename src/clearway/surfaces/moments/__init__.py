@@ -13,7 +13,7 @@ from clearway.opencalls import OpenCalls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from clearway.config import Caller
     from clearway.db.tx import Tx
@@ -136,6 +136,12 @@ class Visit:
         room = self.home
         if room is not None:
             room.run(lambda tx: self.hear(room, tx), caller=self.caller, writes=False)
+
+    def minds(self, asked: Callable[[Tx], bool]) -> bool:
+        """Whether there is anything in the room in which the client works that is to be looked after. Most sessions are
+        alone, and their hooks load nothing more."""
+        room = self.home
+        return room is not None and room.run(asked, caller=self.caller, writes=False)
 
     def still_here(self) -> None:
         """A call that lasts holds what its session has. That it ends is a sign of life, which comes before the call

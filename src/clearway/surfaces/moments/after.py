@@ -9,6 +9,7 @@ from clearway.surfaces.moments.before import given
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from clearway.db.tx import Tx
     from clearway.opencalls import OpenCall
     from clearway.surfaces.moments import Decision, Visit
 
@@ -36,9 +37,22 @@ def _look(visit: Visit, ended: OpenCall | None) -> None:
 
         if cannot_write(call.command):
             return
+    if not (ended is not None and ended.watched) and not call.folder and not visit.minds(_has_something):
+        return
     from clearway.surfaces.moments import watching
 
     watching.quietly(visit, lambda: watching.ran(visit, ended))
+
+
+def _has_something(tx: Tx) -> bool:
+    """A room without other sessions, in which nothing was copied, has nothing to look after."""
+    return bool(tx.opening.watched or tx.opening.others)
+
+
+def _are_elsewhere(visit: Visit, paths: list[str]) -> bool:
+    """Whether another room may have to be asked than that of the client's folder."""
+    here = visit.folder()
+    return here is None or not all(path.startswith(here.root.rstrip(os.sep) + os.sep) for path in paths)
 
 
 def _close(visit: Visit) -> OpenCall | None:
@@ -63,12 +77,15 @@ def _remember(visit: Visit) -> None:
 
     call = visit.call
     if call.kind in ("edit", "mcp") and call.targets and call.moment == "after":
-        from clearway.surfaces.moments import reading, watching
+        from clearway.surfaces.moments import reading
 
         paths = [_absolute(target.path, visit.caller.cwd) for target in call.targets]
         visit.trail.changed(visit.key, visit.rooms.clock.wall(), paths)
         reading.edited(visit, paths)
-        watching.quietly(visit, lambda: watching.edited(visit, paths))
+        if _are_elsewhere(visit, paths) or visit.minds(_has_something):
+            from clearway.surfaces.moments import watching
+
+            watching.quietly(visit, lambda: watching.edited(visit, paths))
     elif call.kind == "shell" and not (call.status in (0, None) and glance.is_short(call.command)):
         visit.trail.ran(visit.key, visit.rooms.clock.wall(), call.command, call.status)
 

@@ -11,7 +11,7 @@ import os
 
 from clearway import paths, repository
 from clearway.errors import Refusal
-from clearway.guard import leaks, snapshots
+from clearway.guard import snapshots
 from clearway.guard.snapshots import Store, Taken
 from clearway.limits import WATCHED_MAX
 
@@ -78,7 +78,7 @@ def begin(visit: Visit, opened: OpenCall) -> bool:
 
     def look(tx: Tx) -> tuple[list[Row], list[Row]]:
         visit.hear(here.room, tx)
-        return snapshots.foreign(tx, here.checkout, here.key), snapshots.own(tx, here.checkout)
+        return snapshots.foreign_names(tx, here.checkout, here.key), snapshots.own(tx, here.checkout)
 
     foreign, own = here.room.run(look, caller=visit.caller, writes=False)
     root = here.found.root
@@ -88,8 +88,8 @@ def begin(visit: Visit, opened: OpenCall) -> bool:
             "room": here.room.project,
             "checkout": here.checkout,
             "root": root,
-            "foreign": leaks.packed(foreign, root),
-            "own": leaks.packed(changed, root),
+            "foreign": snapshots.packed(foreign, root),
+            "own": snapshots.packed(changed, root),
         }
         visit.calls.note(visit.key, opened)
     return here.room is visit.home
@@ -135,7 +135,9 @@ def ran(visit: Visit, ended: OpenCall | None) -> None:
 
     company, own, held = here.room.run(look, caller=visit.caller, writes=False)
     if company or own:
-        known = leaks.unpacked((watched or {}).get("own")) if (watched or {}).get("checkout") == here.checkout else {}
+        known = (
+            snapshots.unpacked((watched or {}).get("own")) if (watched or {}).get("checkout") == here.checkout else {}
+        )
         keep(visit, here.room, _own_changes(here, own, held, known))
     if ended is not None and (watched is not None or company):
         _compare(visit, ended, here)
@@ -150,6 +152,8 @@ def over(visit: Visit, calls: list[OpenCall]) -> None:
 
 def _compare(visit: Visit, ended: OpenCall, here: Ground | None, *, later: bool = False) -> None:
     """later: the session is told at its next hook, since this one may not be able to tell it anything."""
+    from clearway.guard import leaks
+
     watched = ended.watched or {}
     root, checkout, project = (watched.get(name) for name in ("root", "checkout", "room"))
     if watched and isinstance(root, str) and isinstance(checkout, str):
@@ -160,7 +164,7 @@ def _compare(visit: Visit, ended: OpenCall, here: Ground | None, *, later: bool 
         return
     if room is None:
         return
-    before = leaks.unpacked(watched.get("foreign"))
+    before = snapshots.unpacked(watched.get("foreign"))
     key = paths.ROOT if here is None or here.checkout != checkout else here.key
 
     def look(tx: Tx) -> tuple[list[Row], int]:
