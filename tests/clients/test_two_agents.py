@@ -151,10 +151,12 @@ def test_the_second_is_told_at_its_start_who_is_here_and_what_it_holds(
 
     opening = second.play([say("nothing to do")]).model.turns[0].text
 
-    assert "held.py" in opening
-    assert first.name in opening
+    # Some clients show their models every file's name at the start.
+    brief = opening.partition("[clearway]")[2]
+    assert "held.py" in brief
+    assert first.name in brief
     # Alone there is nothing to tell.
-    assert "held.py" not in holder.model.turns[0].text
+    assert "[clearway]" not in holder.model.turns[0].text
     gate.let_go()
     holder.wait()
 
