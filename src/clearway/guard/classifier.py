@@ -117,9 +117,9 @@ def _posted(address: str, question: bytes) -> bytes:
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:
         connection.request("POST", path, question, {"Content-Type": "application/json", "Connection": "close"})
-        answer = connection.getresponse()
-        if answer.status != 200:
-            raise Refusal("STORAGE_FAILURE", f"it answered with status {answer.status}")
-        return answer.read(REPLY_BYTES_MAX)
+        with connection.getresponse() as answer:
+            if answer.status != 200:
+                raise Refusal("STORAGE_FAILURE", f"it answered with status {answer.status}")
+            return answer.read(REPLY_BYTES_MAX)
     finally:
         connection.close()
