@@ -8,13 +8,14 @@ import traceback
 from collections.abc import Callable
 from functools import partial
 
-from bench import backlog, claims, commands, commits, crowd, hooks, recovery, replies
+from bench import backlog, claims, commands, commits, crowd, hooks, host, recovery, replies
 from bench.figures import Figure, table
 from bench.machine import machine
 from bench.spawn import ROUNDS_MIN
 
 GROUPS: dict[str, Callable[[int], list[Figure]]] = {
     "hooks": hooks.figures,
+    "host": host.figures,
     "crowd": crowd.figures,
     "commands": commands.figures,
     "commits": commits.figures,

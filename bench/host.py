@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import os
+import statistics
+import subprocess
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from bench.figures import Figure, over_bare
+from bench.figures import Figure, at_least, at_most, over_bare
 from bench.hooks import quick, references
 from bench.spawn import Timing, measure, stays_silent
 from bench.world import FREE_FILES, World, client, edit, prompt, start, world
+from clearway.setup.registered import console_script
 from clearway.surfaces import host_start
+
+CROWD = 16
 
 # case of bench/hooks.py -> what it is called, and milliseconds over a bare interpreter
 HOOKS = {
@@ -29,14 +38,15 @@ def figures(rounds: int) -> list[Figure]:
     rounds = min(rounds, FREE_FILES - 1)
     with ExitStack() as stack:
         here = stack.enter_context(world(hosted=True))
-        stack.enter_context(host(here))
+        running = stack.enter_context(host(here))
         holder, other, third = (stack.enter_context(client(f"{letter}" * 8 + "-session")) for letter in "abc")
         for each in (holder, other, third):
             here.tell(here.hook("start", each, lambda _: start()))
         here.tell(here.hook("hold", holder, lambda _: edit(here.repository / "own.py"), stays_silent))
         here.tell(here.hook("settle", third, lambda _: prompt("Go on.")))
         timings = measure([*references(here), *quick(here, holder, other, third)], rounds)
-        return _hook_rows(timings)
+        bare = timings["bare"].median
+        return [*_hook_rows(timings), *relay_rows(here, running, rounds, bare), idle_row(running)]
 
 
 @contextmanager
@@ -58,3 +68,122 @@ def _hook_rows(timings: dict[str, Timing]) -> list[Figure]:
         note = f"median {timing.median:.1f}, slowest tenth {timing.slowest_tenth:.1f} ms"
         rows.append(over_bare(f"{name}, host", timing.median, bare, budget, note))
     return rows
+
+
+# --- an MCP client over the relay ---------------------------------------------------------------------------------
+
+HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "claude-code", "version": "2.1.0"},
+}
+
+
+class Relayed:
+    """A client of a real `clearway mcp`."""
+
+    def __init__(self, here: World) -> None:
+        self.began = time.perf_counter()
+        self.child = subprocess.Popen(
+            [console_script(), "mcp"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=here.repository,
+            env={**here.environ, "CLAUDE_PID": str(os.getpid())},
+        )
+        self._count = 0
+
+    def opens(self) -> float:
+        """Milliseconds from its start until the tools are listed."""
+        self.ask("initialize", HELLO)
+        self.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        self.ask("tools/list", {})
+        return (time.perf_counter() - self.began) * 1_000
+
+    def call(self, tool: str, **arguments: Any) -> float:
+        """Milliseconds of one call."""
+        start = time.perf_counter()
+        answer = self.ask("tools/call", {"name": tool, "arguments": arguments})
+        took = (time.perf_counter() - start) * 1_000
+        if answer["isError"]:
+            raise RuntimeError(str(answer)[:500])
+        return took
+
+    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        assert self.child.stdout
+        self._count += 1
+        self.say({"jsonrpc": "2.0", "id": self._count, "method": method, "params": params})
+        return json.loads(self.child.stdout.readline())["result"]
+
+    def say(self, message: dict[str, Any]) -> None:
+        assert self.child.stdin
+        self.child.stdin.write(json.dumps(message).encode() + b"\n")
+        self.child.stdin.flush()
+
+    def close(self) -> None:
+        self.child.communicate()
+
+
+def relay_rows(here: World, running: dict[str, Any], rounds: int, bare: float) -> list[Figure]:
+    """Start, memory and calls of one relay; the calls of sixteen; and the host meanwhile."""
+    starts: list[float] = []
+    for _ in range(rounds):
+        relayed = Relayed(here)
+        starts.append(relayed.opens())
+        relayed.close()
+    start_ms = statistics.median(starts)
+    relayed = Relayed(here)
+    relayed.opens()
+    calls = [relayed.call("room") for _ in range(rounds * 4)]
+    kept = _memory_mib(relayed.child.pid)
+    relayed.close()
+    crowd = [Relayed(here) for _ in range(CROWD)]
+    for each in crowd:
+        each.opens()
+    before = _cpu_ms(running["pid"])
+    began = time.perf_counter()
+    with ThreadPoolExecutor(CROWD) as threads:
+        for done in [
+            threads.submit(lambda each=each: [each.call("room") for _ in range(rounds * 4)]) for each in crowd
+        ]:
+            done.result()
+    seconds = time.perf_counter() - began
+    used = _cpu_ms(running["pid"]) - before
+    for each in crowd:
+        each.close()
+    made = CROWD * rounds * 4
+    return [
+        Figure(
+            "stdio MCP: start to tools/list, host running",
+            f"{start_ms:.1f} ms",
+            "<= 3.00 x bare",
+            f"{start_ms / bare:.2f} x bare",
+            start_ms <= 3 * bare,
+        ),
+        at_most("relay, memory of one", kept, 10, "MiB"),
+        at_most("MCP call through the relay, median", statistics.median(calls), 1, "ms"),
+        at_least(
+            "MCP calls of 16 agents over relays", made / seconds, 1_000, "/s", note=f"host {used / made:.2f} ms each"
+        ),
+        at_most("host, memory with 16 agents", _memory_mib(running["pid"]), 80, "MiB"),
+    ]
+
+
+def idle_row(running: dict[str, Any], seconds: float = 10) -> Figure:
+    """What the host uses while nobody asks."""
+    before = _cpu_ms(running["pid"])
+    time.sleep(seconds)
+    return at_most("host, idle", (_cpu_ms(running["pid"]) - before) / seconds / 10, 0.3, "%")
+
+
+def _memory_mib(pid: int) -> float:
+    """What is in memory of a process."""
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+        line = next(line for line in file if line.startswith("VmRSS:"))
+    return int(line.split()[1]) / 1_024
+
+
+def _cpu_ms(pid: int) -> float:
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        fields = file.read().rpartition(b")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * 1_000 / os.sysconf("SC_CLK_TCK")

@@ -830,9 +830,8 @@ def test_the_process_of_a_connection_is_its_client_or_a_parent_that_may_be_it(
 
     assert pid(known(alone, monkeypatch, liveness)) == 500
     assert pid(known(alone, monkeypatch, liveness, pid=None)) == 700
-    connection = known(alone, monkeypatch, liveness, pid=None)
     monkeypatch.setattr(callers.alive, "ancestors", lambda pid=None: [(600, "bash", "bash -c clearway mcp")])
-    assert pid(connection) is None
+    assert pid(Connection(Rooms(Settings(alone.environ), liveness=liveness), str(alone.repo))) is None
 
 
 def test_codex_works_where_its_turn_says_if_the_server_was_started_elsewhere(

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from tests.surfaces.hosted import hosted
 
-from clearway import platforms
 from clearway.surfaces import host_start, host_wire, relay
 
 HELLO: dict[str, Any] = {
@@ -100,15 +99,8 @@ class Machine:
         running = host_start.status(self.home)
         assert running is not None
         os.kill(running["pid"], signal.SIGKILL)
-        while platforms.process_facts(running["pid"]) is not None and not _is_buried(running["pid"]):
-            os.sched_yield()
+        host_start.wait_until_gone(self.home, running["pid"])
         return running["pid"]
-
-
-def _is_buried(pid: int) -> bool:
-    """Whether nothing is left of a process but its name, its sockets included."""
-    facts = platforms.process_facts(pid)
-    return facts is None or facts.zombie
 
 
 @pytest.fixture

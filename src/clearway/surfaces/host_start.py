@@ -41,9 +41,10 @@ def status(home: str) -> dict[str, Any] | None:
 
 def stop(home: str) -> bool:
     """Let the running host leave, and wait until it has. False if there was none."""
-    if _ask(home, "host_stop") is None:
+    running = _ask(home, "host_stop")
+    if running is None:
         return False
-    _wait_until_gone(home)
+    wait_until_gone(home, running["pid"])
     return True
 
 
@@ -57,7 +58,7 @@ def start(home: str, environ: Mapping[str, str]) -> dict[str, Any]:
         if not is_newer(clearway.__version__, running["version"]):
             return running
         _ask(home, "host_give_way", {"version": clearway.__version__})
-        _wait_until_gone(home)
+        wait_until_gone(home, running["pid"])
     launch(home, environ)
     clock = Clock()
     deadline = clock.monotonic() + HOST_START_MS
@@ -153,16 +154,27 @@ def _ask(home: str, op: str, args: dict[str, Any] | None = None) -> dict[str, An
         connection.close()
 
 
-def _wait_until_gone(home: str) -> None:
-    """Until the lock is free, which is when a host has left for good."""
+def wait_until_gone(home: str, pid: int) -> None:
+    """Until a host has left for good: the lock is free, or another's."""
     clock = Clock()
     deadline = clock.monotonic() + HOST_ANSWER_MS
     while clock.monotonic() < deadline:
         try:
             held = platforms.hold_alone(host_wire.lock_file(home))
+            if held is not None:
+                os.close(held)
+                return
+            if _holder(home) != pid:
+                return
         except OSError:
             return
-        if held is not None:
-            os.close(held)
-            return
         clock.pause(10)
+
+
+def _holder(home: str) -> int:
+    """The process that wrote its number into the lock."""
+    try:
+        with open(host_wire.lock_file(home), encoding="ascii") as file:
+            return int(file.read(32))
+    except ValueError:  # it is just being written
+        return 0

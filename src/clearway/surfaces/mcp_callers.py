@@ -54,6 +54,7 @@ class Connection:
         }
         self._program, pid = callers.client_above(self._environ, self._settings.parent)
         self._client = rooms.liveness.identify(pid)
+        self._started_by = self._parent() if self._client is None else None
 
     def caller(self, client: str, meta: Mapping[str, Any]) -> Caller:
         """The caller of one call. client: `clientInfo.name`; meta: what the client says about this call."""
@@ -71,7 +72,7 @@ class Connection:
         given = self._settings.session or self._variable(known)
         if given:
             return self._as_the_room_knows(self._made(name, given[:SESSION_CHARS_MAX], cwd, self._client))
-        return self._as_the_room_knows(self._made(name, self._own_session, cwd, self._client or self._parent()))
+        return self._as_the_room_knows(self._made(name, self._own_session, cwd, self._client or self._started_by))
 
     def _made(self, name: str, session: str, cwd: str, process: Process | None, *, thread: str = "") -> Caller:
         agent = name or self._program or "agent"
@@ -88,6 +89,8 @@ class Connection:
 
     def _as_the_room_knows(self, caller: Caller) -> Caller:
         """With the session that the client's hooks have told the room in which it works, if there is one already."""
+        if caller.process is None:  # and no client above: that was looked for when the connection was made
+            return caller
         place = repository.holding(os.path.realpath(caller.cwd))
         if place is None or self.rooms.known(place) is None:
             return caller

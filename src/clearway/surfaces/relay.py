@@ -21,7 +21,7 @@ else:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
 VERSION = 1  # host_wire.VERSION
@@ -30,6 +30,7 @@ _FIRST_ANSWER_SECONDS = 1.0
 _START_SECONDS = 0.7  # a client waits little longer than that for a list of tools
 _RESTART_SECONDS = 3.0  # in the middle of a conversation it has more patience
 _LOOK_AT_PARENT_MS = 1_000
+_PAUSE_MS = 5
 _LAST_WORDS_MS = 5_000  # without a word of the host, which may have to load the SDK before it answers
 _GOODBYE = b'{"clearway":"goodbye"}'
 _TOLD = (
@@ -108,19 +109,27 @@ class Relay:
         link = self._reach()
         if link is not None or self._alone:
             return link
-        try:
-            from clearway.clock import Clock
-            from clearway.surfaces import host_start
+        import select
 
-            host_start.launch(self._home, self._environ)
-            clock = Clock()
-            deadline = clock.monotonic() + int(seconds * 1_000)
-            while link is None and not self._alone and clock.monotonic() < deadline:
-                clock.pause(5)
-                link = self._reach()
-        except Exception:  # it cannot be: everything works without one
+        if not _in_a_child(self._launch):  # it cannot be: everything works without one
             return None
+        pause = select.poll()
+        for _ in range(int(seconds * 1_000 / _PAUSE_MS)):
+            pause.poll(_PAUSE_MS)
+            link = self._reach()
+            if link is not None or self._alone:
+                break
         return link
+
+    def _launch(self) -> None:
+        from clearway.surfaces import host_start
+
+        host_start.launch(self._home, self._environ)
+
+    def _give_way(self) -> None:
+        from clearway.surfaces import host_start
+
+        host_start.start(self._home, self._environ)
 
     def _reach(self) -> Link | None:
         try:
@@ -166,13 +175,7 @@ class Relay:
         """Let a host of our version take the place of an older one; a newer one stays."""
         self._gave_way = True
         connection.close()
-        from clearway.surfaces import host_start
-
-        try:
-            host_start.start(self._home, self._environ)
-        except Exception:
-            return None
-        return self._reach()
+        return self._reach() if _in_a_child(self._give_way) else None
 
     def _next_link(self) -> Link | None:
         """Another host in the place of one that is gone, which has been told what the client said first."""
@@ -363,9 +366,9 @@ def _address(home: str) -> str:
 
 
 def _is_ours(connection: Any) -> bool:
-    from clearway.surfaces import faststep
-
-    return faststep.is_ours(connection)
+    """Whether it is this user who listens (platforms.peer)."""
+    level, option, size = (1, 17, 12) if sys.platform == "linux" else (0, 1, 76)
+    return connection.getsockopt(level, option, size)[4:8] == posix.getuid().to_bytes(4, sys.byteorder)
 
 
 def _folder() -> str:
@@ -373,6 +376,18 @@ def _folder() -> str:
         return posix.getcwd()
     except OSError:
         return "/"
+
+
+def _in_a_child(act: Callable[[], object]) -> bool:
+    """Do something for which the house is loaded, without keeping it. Whether it was done."""
+    child = posix.fork()
+    if child == 0:
+        try:
+            act()
+            posix._exit(0)  # pyright: ignore[reportPrivateUsage]
+        finally:
+            posix._exit(1)  # pyright: ignore[reportPrivateUsage]
+    return posix.waitpid(child, 0)[1] == 0
 
 
 def _end_of_words(connection: Any) -> None:
