@@ -26,11 +26,12 @@ _FILES = frozenset({"f", "d", "l"})
 class _Search:
     """A search so far: where it looks, the names it looks for, and what else limits it."""
 
-    __slots__ = ("deep", "doubtful", "folders", "names", "starts", "within")
+    __slots__ = ("deep", "doubtful", "folders", "names", "paths", "starts", "within")
 
     def __init__(self, folders: list[Value]) -> None:
         self.folders = folders
         self.names: list[Value] = []
+        self.paths: list[str] | None = None  # instead of all that is below the folders
         self.deep = True
         self.starts = True  # the folder itself is found as well
         self.within = True
@@ -41,6 +42,8 @@ class _Search:
         if self.doubtful or any(not folder.texts for folder in self.folders):
             return UNKNOWN
         texts: list[str] = []
+        if self.paths is not None and not self.names:
+            return Value(self.paths, known=False)
         for folder in self.folders:
             for where in folder.texts:
                 texts += [where] if self.starts and not self.names else []
@@ -86,8 +89,12 @@ def _condition(search: _Search, words: list[Value], at: int, acts: list[tuple[st
         acts.append((word, [value]))
         return at + (3 if word == "-fprintf" else 2)
     elif word in _NAMES and value is not None:
-        search.names.append(value)
+        search.names.append(value if word == "-name" else _any_case(value))
         search.doubtful = search.doubtful or not value.known or any("[" in text for text in value.texts)
+        return at + 2
+    elif word in {"-path", "-wholename"} and value is not None:
+        pattern = _path(value.text or "*")
+        search.paths, search.doubtful = pattern, search.doubtful or pattern is None or bool(search.names)
         return at + 2
     elif word == "-type" and value is not None and value.text in _FILES:
         search.starts = search.starts and value.text == "d"
@@ -101,6 +108,21 @@ def _condition(search: _Search, words: list[Value], at: int, acts: list[tuple[st
     elif word not in _TELLS_NOTHING:
         search.doubtful = True
     return at + 1
+
+
+def _path(pattern: str) -> list[str] | None:
+    """`./deploy/*` and `*/name/*`, in which a star reaches across folders; None for what is less simple."""
+    front = pattern.startswith("*/")
+    middle = pattern.removeprefix("*/").removesuffix("/*")
+    if not middle or any(sign in middle for sign in "*?[\\"):
+        return None
+    where = below(".", middle) if front else middle
+    return [below(where) if pattern.endswith("/*") else where]
+
+
+def _any_case(name: Value) -> Value:
+    """As it stands, and in the two usual spellings."""
+    return name.either(name.map(str.lower)).either(name.map(str.upper))
 
 
 def _act(run: Run, search: _Search, act: str, rest: list[Value]) -> None:

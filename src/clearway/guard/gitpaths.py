@@ -54,8 +54,14 @@ def _swept(run: Run, words: list[Value]) -> list[Value]:
     """Paths as git takes them: a folder stands for what is in it, and patterns are git's own."""
     from clearway.guard.goals import found_by
 
-    named = [Value((text for text in word.texts if text not in _WHOLE), word.known) for word in words]
+    named = [Value((_across(text) for text in word.texts if text not in _WHOLE), word.known) for word in words]
     return [found_by(word, run.scope, ()) for word in named if word.texts or not word.known]
+
+
+def _across(text: str) -> str:
+    """A path without git's magic words; its star reaches across folders."""
+    bare = text.partition(")")[2] if text.startswith(":(") else text.removeprefix(":/")
+    return f"**/{bare}" if "*" in bare and "/" not in bare else bare
 
 
 def _behind_dashes(words: list[Value]) -> tuple[list[Value], list[Value], bool]:
@@ -71,8 +77,12 @@ def _checkout(run: Run, words: list[Value]) -> Goals:
     if any(text in {"-b", "-B", "--orphan", "--detach", "-d", "-p", "--patch"} for text, _ in options):
         return []
     if not dashes:  # a name that is a file here, or behind a tree
-        paths = [name for name in names if any(exists(text, run.scope) for text in name.texts)]
+        paths = [name for name in names if any(_is_path(text, run) for text in name.texts)]
     return edits(_swept(run, paths))
+
+
+def _is_path(text: str, run: Run) -> bool:
+    return "*" in text or text.startswith(":") or exists(text, run.scope)
 
 
 def _restore(run: Run, words: list[Value]) -> Goals:

@@ -72,10 +72,19 @@ def only_looks(command: str) -> bool:
     """Whether every program in the line that could write is used in a form that does not. It is looked for where a
     command begins; a word elsewhere is only a word, unless the program there runs what stands behind it."""
     found = _commands(command)
-    return found is not None and all(map(_looks, found))
+    if found is None:
+        return False
+    return all(_looks(words, found[number + 1 :]) for number, words in enumerate(found))
 
 
-def _looks(words: list[str]) -> bool:
+def _is_cut(words: list[str]) -> bool:
+    """Whether a break within quotes may have cut a command short."""
+    text = "".join(words)
+    single, double = text.count("'"), text.count('"')
+    return "\\" in text or single % 2 == 1 or double % 2 == 1 or (single > 0 and double > 0)
+
+
+def _looks(words: list[str], later: list[list[str]]) -> bool:
     from clearway.guard.starters import LAUNCHERS, interpreter
     from clearway.guard.writers import RUNS_OTHERS, RUNS_TEXTS, SHELLS, SOMETIMES, SUSPECTS, WRAPPERS
 
@@ -85,6 +94,8 @@ def _looks(words: list[str]) -> bool:
     if not plain:
         return True
     first, *rest = plain
+    if _is_cut(words):  # then any word behind it may be one of its own
+        rest += [word.translate(_QUOTES) for more in later for word in more]
     program = first.rpartition("/")[2].lower().removesuffix(".exe")
     if (
         program in _KEYWORDS
@@ -108,7 +119,7 @@ def _looks(words: list[str]) -> bool:
 
 def _sed_shows(arguments: list[str]) -> bool:
     """No option to edit in place, and no script that could write to a file."""
-    return _sed(arguments) or not any("w" in word or (word[:1] == "-" and "i" in word) for word in arguments)
+    return not any("w" in word or (word[:1] == "-" and "i" in word) for word in arguments)
 
 
 def _uniq_shows(arguments: list[str]) -> bool:

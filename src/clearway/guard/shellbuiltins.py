@@ -190,6 +190,9 @@ def _eval(run: Run) -> Value:
 
 def _source(run: Run) -> Value:
     """A script whose commands run in this shell. It may go anywhere and name anything; that is not followed."""
+    text = run.walk.read_from(run.arguments[0], run.stdin) if run.arguments else None
+    if text is not None:
+        return run.walk.read_script(text, run.scope, None)
     if run.arguments:
         run.walk.start(run.arguments[0], run.scope)
     run.walk.ran_programs = True

@@ -20,6 +20,7 @@ def has_glob(marked: str) -> bool:
 
 def globbed(marked: str, cwd: str) -> list[str]:
     """What a pattern finds, spelled as a shell would; nothing where it finds nothing or too much."""
+    marked = marked.replace(QUOTED + "\1", "")  # the mark of a pair of quotes
     found = ["/" if marked[:1] == "/" else ""]
     entries = 0
     for part in filter(None, marked.split("/")):

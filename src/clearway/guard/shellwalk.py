@@ -29,6 +29,7 @@ from clearway.guard.shellwords import (
     plain,
     quoted,
     replaced,
+    rewritten,
     substituted,
     trimmed,
     unescaped,
@@ -64,20 +65,21 @@ CALLS_MAX = 12  # functions within functions, scripts within scripts
 _SUBSTITUTIONS = frozenset({"CmdSubst", "ProcSubst"})
 _OTHER_EXPANSIONS = ("Excl", "Length", "Width", "Repl", "Slice", "Names", "NestedParam")
 _XARGS_PIECEWISE = frozenset({"-n", "--max-args", "-L", "--max-lines", "-s", "--max-chars"})
-_PROCESS_FILE = Value(("/dev/fd/63",))
+_PROCESS_FILE_MAX = 63
 
 
 class Walk(Found):
     """A walk over one command line. `unread` says why some of the line was not read at all; what stands in such text is
     only guessed (`guesses`)."""
 
-    __slots__ = ("_calls", "_guessed", "_parser", "_steps", "guesses", "unread", "watch")
+    __slots__ = ("_calls", "_guessed", "_parser", "_steps", "guesses", "piped", "unread", "watch")
 
     def __init__(self, watch: Watch | None = None) -> None:
         """watch: hears of every program that is run, before it is, and of what each prints."""
         super().__init__()
         self.watch = watch
         self.guesses: dict[Target, None] = {}
+        self.piped: dict[str, Value] = {}  # what is printed into `<(...)`, by the name of the file
         self.unread = ""
         self._parser = Parser()
         self._guessed = ""
@@ -312,23 +314,35 @@ class Walk(Found):
             variable, _, text = (words.pop(0).text or "").partition("=")
             scope.names[variable] = Value((text,))
         words = words[wrapper.skipped :]
+        if wrapper.skipped and len(words) > 1 and words[0].text in {"-c", "--command"}:  # `flock FILE -c TEXT`
+            return self.read_script(words[1], scope, fed)
         return self.run(words, scope, fed) if words else UNKNOWN
+
+    def read_from(self, file: Value, fed: Value | None) -> Value | None:
+        """The text in what looks like a file and is a pipe; None if it is a file."""
+        text = file.text or ""
+        return fed if text in {"/dev/stdin", "/proc/self/fd/0", "/dev/fd/0"} else self.piped.get(text)
 
     def _xargs(self, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
         options, operands = split_options(arguments, XARGS_VALUED)
-        source = UNKNOWN if fed is None or any(option in {"-a", "--arg-file"} for option, _ in options) else fed
-        words = Value((word for text in source.texts for word in text.split()), source.known, source.fetched)
+        named = next((value for option, value in options if option in {"-a", "--arg-file"} and value), None)
+        source = read_file(named, scope) if named is not None else fed or UNKNOWN
+        ended = any(option[:2] != "--" and "0" in option or option == "--null" for option, _ in options)
+        parts = [text.replace("\n", "\0").split("\0") if ended else text.split() for text in source.texts]
+        words = Value((word for part in parts for word in part if word), source.known, source.fetched)
         place = next((value.text for option, value in options if option in {"-I", "-J"} and value), None)
         command = [replaced(each, place, words) for each in operands] if place else [*operands, words]
         together = not place and words.known and not any(option in _XARGS_PIECEWISE for option, _ in options)
         if together and source.text is not None:  # as one command
-            command = [*operands, *(Value((word,), True, source.fetched) for word in source.text.split())]
+            command = [*operands, *(Value((word,), True, source.fetched) for word in words.texts)]
         return self.run(command, scope, UNKNOWN) if len(command) > 1 or place else UNKNOWN
 
     def _shell(self, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:
         """`sh -c TEXT`, or a shell that reads its commands from stdin. A script in a file is a program like others."""
         inline, operands = _shell_options(arguments)
         script = operands[0] if inline and operands else None if inline or operands else fed
+        if operands and not inline:
+            script = self.read_from(operands[0], fed)
         if script is None:
             self.ran_programs = True
             if operands and not inline:
@@ -565,7 +579,9 @@ class Walk(Found):
             return self._statements(part.get("Stmts"), scope.copy(), None).map(lambda text: text.rstrip("\n"))
         if kind == "ProcSubst":
             printed = self._statements(part.get("Stmts"), scope.copy(), UNKNOWN)
-            return Value(_PROCESS_FILE.texts, True, printed.fetched)
+            file = f"/dev/fd/{_PROCESS_FILE_MAX - len(self.piped)}"
+            self.piped[file] = printed
+            return Value((file,), True, printed.fetched)
         self._look_inside(part, scope)
         return UNKNOWN
 
@@ -573,7 +589,9 @@ class Walk(Found):
         name = part.get("Param", {}).get("Value", "")
         if any(part.get(sign) for sign in _OTHER_EXPANSIONS):
             self._look_inside(part, scope)
-            return UNKNOWN
+            if part.get("Excl") and not part.get("Names"):  # the value of the name that it holds
+                return scope.look_up(scope.look_up(name).text or "")
+            return rewritten(scope.look_up(name), part)
         operation = part.get("Exp")
         if not operation:
             return scope.look_up(name)

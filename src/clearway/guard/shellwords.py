@@ -217,6 +217,29 @@ def defaulted(value: Value, sign: str, other: Value) -> Value:
     return Value((*filter(None, value.texts), *other.texts), other.known)
 
 
+def rewritten(value: Value, part: Node) -> Value:
+    """`${name/old/new}`, `${name:1:2}`, where all stands there letter for letter; unknown for the others."""
+    change, piece = part.get("Repl"), part.get("Slice")
+    if change:
+        old, new = _literal(change.get("Orig")), _literal(change.get("With")) or ""
+        if not old or any(sign in old + new for sign in "*?[\\#%&"):
+            return UNKNOWN
+        return value.map(lambda text: text.replace(old, new, -1 if change.get("All") else 1))
+    if piece:
+        start, length = _literal(piece.get("Offset")) or "", _literal(piece.get("Length"))
+        if not _is_number(start) or (piece.get("Length") and not _is_number(length or "")):
+            return UNKNOWN
+        end = None if length is None else int(start[:9]) + int(length[:9])
+        return value.map(lambda text: text[int(start[:9]) : end])
+    return UNKNOWN
+
+
+def _literal(word: Node | None) -> str | None:
+    """A word of one piece without anything to expand; None for another."""
+    parts: list[Node] = (word or {}).get("Parts") or []
+    return parts[0]["Value"] if len(parts) == 1 and parts[0]["Type"] == "Lit" else None
+
+
 def trimmed(value: Value, sign: str, pattern: str) -> Value:
     """`${name%.txt}`, `${name%/*}`, `${name##*/}`: patterns with no more than one star, at the open end."""
     front = sign[0] == "#"
