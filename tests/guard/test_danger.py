@@ -463,6 +463,7 @@ def test_a_long_refusal_is_cut_to_its_bound(desk: Desk) -> None:
     assert len(refusal.encode()) <= 240
     assert "ask the human" in refusal
     assert "\u202e" not in refusal
+    assert all(danger.sentence(judged(line, desk.repo)).endswith(danger.WAY_OUT) for line in lines(DESTROYS))
 
 
 def test_the_gate_is_off_until_a_person_asks_for_it(desk: Desk) -> None:

@@ -166,7 +166,7 @@ class Watch:
 
 def sentence(why: str) -> str:
     """The one line for the agent: what, why, what to do instead."""
-    return within(f"{why}. {WAY_OUT}", REFUSAL_BYTES_MAX - len("FORBIDDEN: "))
+    return f"{within(why, REFUSAL_BYTES_MAX - len(f'FORBIDDEN: . {WAY_OUT}'))}. {WAY_OUT}"
 
 
 def _base(name: str) -> str:
