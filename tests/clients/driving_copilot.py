@@ -22,7 +22,7 @@ class CopilotCli(Client):
     def ways_to_write(self, path: Path, old: str, new: str) -> dict[str, list[Step]]:
         return {
             "edit": self.edits(path, old, new),
-            "bash redirect": [self.shell(f"echo '{new}' > {self.desk.relative(path)}")],
+            "shell redirect": [self.shell(f"echo '{new}' > {self.desk.relative(path)}")],
         }
 
     def shell(self, command: str) -> Step:
