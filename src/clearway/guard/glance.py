@@ -139,7 +139,7 @@ def _commands(command: str) -> list[list[str]] | None:
     found: list[list[str]] = []
     for line in without_nowhere(command).replace("\\\n", "").translate(_BREAKS).split("\n"):
         words = line.split()
-        while words and (words[0] == "!" or "=" in words[0]):
+        while words and (words[0] == "!" or words[0].partition("=")[0].isidentifier() and "=" in words[0]):
             del words[0]
         if words:
             found.append(words)
