@@ -194,11 +194,11 @@ def _grave(found: list[Claim]) -> list[Claim]:
 
 
 def _claims(tx: Tx, checkout: Checkout, names: list[str], trail: Trail) -> list[Claim]:
-    above = {name: paths.above(checkout.key(name)) for name in names}
-    asked = {
-        "checkout": checkout.id,
-        "keys": wire.dumps(list({key for keys in above.values() for key in keys})),
-    }
+    keys = {name: checkout.key(name) for name in names}
+    folders = {key.rpartition("/")[0] for key in keys.values()}
+    over = {folder: paths.above(folder) if folder else [paths.ROOT] for folder in folders}
+    every = {*keys.values(), *(key for above in over.values() for key in above)}
+    asked = {"checkout": checkout.id, "keys": wire.dumps(list(every))}
     me = {
         "session": tx.caller.key,
         "agent": tx.caller.agent,
@@ -211,12 +211,13 @@ def _claims(tx: Tx, checkout: Checkout, names: list[str], trail: Trail) -> list[
         return []
     own = {row.path for row in tx.all(SQL.own, **asked, **me)}
     found: list[Claim] = []
-    for name, keys in above.items():
-        holder = next((held[key] for key in keys if key in held), None)
+    for name, key in keys.items():
+        above = [key, *over[key.rpartition("/")[0]]]
+        holder = next((held[each] for each in above if each in held), None)
         if holder is not None:
             found.append(Claim(name, HELD, holder))
-        elif not own.intersection(keys):
-            why, row = _came_last(tx, checkout, name, [last[key] for key in keys if key in last], trail)
+        elif not own.intersection(above):
+            why, row = _came_last(tx, checkout, name, [last[each] for each in above if each in last], trail)
             if row is not None:
                 found.append(Claim(name, why, row))
     return found
