@@ -13,6 +13,7 @@ from clearway.limits import BEAT_EVERY_MS
 
 _MS = 1_000_000
 _NAME_MAX = 200
+_OTHERS_MAX = 64
 
 
 class Beats:
@@ -48,6 +49,19 @@ class Beats:
             return os.stat(self._file(session)).st_mtime_ns // _MS
         except (OSError, ValueError):
             return None
+
+    def others(self, session: str, since: int) -> bool:
+        """Whether another session gave a sign of life since then (room ms). Many are not looked at one by one."""
+        own = file_name(session)
+        try:
+            names = os.listdir(self._folder)
+            if len(names) > _OTHERS_MAX:
+                return True
+            return any(
+                name != own and os.stat(os.path.join(self._folder, name)).st_mtime_ns >= since * _MS for name in names
+            )
+        except OSError:  # none yet, or one has just left
+            return False
 
     def stir(self, session: str) -> None:
         """There is something to tell this session: its next hook is not to be answered by the fast step, which knows

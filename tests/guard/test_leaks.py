@@ -285,6 +285,14 @@ def test_what_was_given_back_during_the_call_that_spoiled_it_is_still_told(yard:
     assert "held.txt (changed" in beta.ran("make")
 
 
+def test_nothing_is_a_leak_while_the_guard_is_switched_off(yard: Yard) -> None:
+    alpha, beta = yard.session("a"), yard.session("b")
+    yard.edit(alpha, "held.txt", "alpha's\n")
+    yard.human("pause_guard")
+    assert yard.during(beta, ("held.txt", "beta's\n")) == ""
+    assert yard.log("path_leaked", "path_changed_outside") == []
+
+
 def test_ones_own_file_is_never_ones_leak(yard: Yard) -> None:
     alpha, beta = yard.session("a"), yard.session("b")
     yard.edit(alpha, "held.txt", "alpha's\n")
@@ -345,16 +353,35 @@ def test_a_full_disk_costs_the_copy_and_not_the_call(yard: Yard) -> None:
     assert "tell its holder" in said
 
 
-def test_a_damaged_mark_of_a_call_is_no_trouble(yard: Yard) -> None:
+@pytest.mark.parametrize(
+    "text", [b'{"foreign": [["held.txt", "x"]], "root": 3}', b"[1", b'{"foreign": {}, "own": 7}', b"\xff\xff"]
+)
+def test_a_damaged_mark_of_a_call_is_no_trouble(yard: Yard, text: bytes) -> None:
     alpha, beta = yard.session("a"), yard.session("b")
     yard.edit(alpha, "held.txt", "alpha's\n")
     beta.runs("make")
     (name,) = yard.open_calls("b")
     mark = yard.home / "run" / "open" / "b" / name
-    for text in ('{"foreign": [["held.txt", "x"]], "root": 3}', "[1", '{"foreign": {}}', "\udcff" * 3):
-        first = mark.read_text().partition("\n")[0] if mark.exists() else first  # type: ignore[has-type]  # noqa: F821
-        mark.write_bytes(f"{first}\n{text}".encode("utf-8", "surrogateescape"))
-        beta.ran("make")
+    mark.write_bytes(mark.read_bytes().partition(b"\n")[0] + b"\n" + text)
+    assert beta.ran("make") == ""
+
+
+def test_a_mistake_of_ours_does_not_refuse_a_call(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where the guard fails closed."""
+    from clearway.guard import snapshots
+
+    alpha, beta = yard.session("a"), yard.session("b")
+    yard.edit(alpha, "held.txt", "alpha's\n")
+    yard.human("set_setting", name="fail", value="closed")
+
+    def breaks(*_: object) -> None:
+        raise KeyError("oh")
+
+    monkeypatch.setattr(snapshots, "foreign_names", breaks)
+    out, err, code = beta.raw("PreToolUse", tool_name="Bash", tool_input={"command": "make"}, tool_use_id="x")
+    assert (out, code) == ("", 0)
+    assert err == "clearway: held files are not watched over now (KeyError)\n"
+    assert "SNAPSHOT_NOT_KEPT" in (yard.home / "run" / "guard-open").read_text()
 
 
 def test_the_state_of_a_call_is_for_its_owner_alone(yard: Yard) -> None:

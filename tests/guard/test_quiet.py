@@ -16,7 +16,7 @@ from clearway.config import Caller, Settings
 from clearway.db import Statement
 from clearway.db.migrate import SCHEMA
 from clearway.guard import quiet
-from clearway.limits import BEAT_EVERY_MS, TRAIL_BYTES_MAX
+from clearway.limits import BEAT_EVERY_MS, COMPANY_MS, READS_BYTES_MAX, TRAIL_BYTES_MAX
 from clearway.opencalls import OpenCalls
 from clearway.rooms import Rooms
 from clearway.surfaces import hooks
@@ -100,6 +100,35 @@ def test_an_edit_that_was_made_is_remembered(desk: Desk) -> None:
     assert not desk.quiet(desk.edit("src/b.py", event="PostToolUse")), "there the older half has to go"
     (desk.home / "run" / "trail" / "s1").unlink()
     assert not desk.quiet(desk.edit("src/b.py", event="PostToolUse")), "the first line is the full step's"
+
+
+def test_an_edit_among_others_is_left_to_the_full_step_which_copies_it(desk: Desk) -> None:
+    assert desk.full(desk.bash("sleep 9", session="s2")) == ("", "", 0)
+    assert desk.quiet(desk.edit("src/a.py")), "the question before it is not"
+    assert not desk.quiet(desk.edit("src/a.py", event="PostToolUse"))
+    assert desk.full(desk.edit("src/a.py", event="PostToolUse")) == ("", "", 0)
+    assert [file.read_text() for file in desk.home.glob("rooms/*/snapshots/*")] == ["src/a.py\n"]
+    (desk.home / "run" / "beat" / desk.project / "s2").unlink()
+    assert desk.quiet(desk.edit("src/a.py", event="PostToolUse")), "the other one has left"
+
+
+def test_a_read_is_noted(desk: Desk) -> None:
+    """As the full step would note it."""
+    read = desk.payload("Read", {"file_path": str(desk.repo / "src/b.py")})
+    file = desk.home / "run" / "reads" / "s1"
+    file.unlink()
+    assert not desk.quiet(read), "the first line is the full step's"
+    assert desk.full(read) == ("", "", 0)
+    assert desk.quiet(read)
+    full, fast = file.read_text().splitlines()
+    assert fast == full
+    assert desk.quiet(desk.payload("Read", {"file_path": str(desk.repo / "none.py")})), "there is nothing to note"
+    assert not desk.quiet(desk.payload("Read", {"file_path": "src/b.py"}))
+    assert not desk.quiet(desk.payload("Read", {}))
+    assert desk.quiet(desk.payload("Grep", {"pattern": "x"}))
+    with file.open("a") as opened:
+        opened.write("x" * READS_BYTES_MAX)
+    assert not desk.quiet(read), "the older half has to go"
 
 
 def test_a_call_of_our_own_server_is_announced_and_taken_back(desk: Desk) -> None:
@@ -244,6 +273,8 @@ def test_the_fast_step_knows_the_current_schema() -> None:
     assert quiet.SCHEMA == SCHEMA
     assert quiet._OWN_TOOLS == OWN_TOOLS  # pyright: ignore[reportPrivateUsage]
     assert quiet._TRAIL_BYTES_MAX == TRAIL_BYTES_MAX  # pyright: ignore[reportPrivateUsage]
+    assert quiet._READS_BYTES_MAX == READS_BYTES_MAX  # pyright: ignore[reportPrivateUsage]
+    assert quiet._COMPANY_NS == COMPANY_MS * 1_000_000  # pyright: ignore[reportPrivateUsage]
     assert quiet._BEAT_NS == BEAT_EVERY_MS * 1_000_000  # pyright: ignore[reportPrivateUsage]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 
+from clearway import policy
 from clearway.db import Row
 from clearway.guard import snapshots
 from clearway.guard.snapshots import ABSENT, SQL, Copy, Store, Taken
@@ -108,6 +109,8 @@ def judge(tx: Tx, checkout: str, changes: list[Change], *, later: bool = False) 
     """Tell the log and the holders; what the calling session has to be told. A write, for time has to have passed.
     later: the session is told at its next hook."""
     leaks: list[Leak] = []
+    if policy.is_paused(tx):  # then everybody may change everything
+        return leaks
     for change in changes:
         row = tx.one(SQL.find, checkout=checkout, path=change.row.path)
         if row is None or row.session != change.row.session or _is_mine(tx, row):

@@ -38,7 +38,6 @@ CONTENT, PRINT, NO_FILE = "content", "print", "absent"
 _INODE_MAX = 2**63 - 1
 _SAMPLE = 65_536
 _LOOKS = 3
-_OTHERS_READ = 64
 _OLDEST_READ = 500
 _STRAY_MS = 3_600_000  # content without a row may have been written a moment ago, and its row not yet
 _ROOM_LEFT = 16 * 1_048_576  # what is made free beyond what is needed, so that the next file need not look again
@@ -359,11 +358,10 @@ def unwatched(tx: Tx, checkout: str) -> list[Row]:
 
 def has_company(tx: Tx) -> bool:
     """Whether another session lives on this machine, so that there is anybody to mind."""
-    for row in tx.all(SQL.others, session=tx.caller.key, host=tx.caller.host, limit=_OTHERS_READ):
-        last = tx.beats.last(row.id) if tx.beats is not None else None
-        if tx.now - max(row.beat_at, last or 0) < COMPANY_MS:
-            return True
-    return False
+    if tx.beats is not None:  # one that has only asked so far is in no row
+        return tx.beats.others(tx.caller.key, tx.now - COMPANY_MS)
+    found = tx.one(SQL.others, session=tx.caller.key, host=tx.caller.host, since=tx.now - COMPANY_MS)
+    return found is not None
 
 
 def prune(tx: Tx, store: Store) -> None:

@@ -77,8 +77,8 @@ SELECT digest FROM leak WHERE checkout = :checkout AND path = :path AND session 
 DELETE FROM leak WHERE checkout = :checkout AND path = :path
 
 -- name: others
-SELECT id, beat_at FROM session
-WHERE ended_at IS NULL AND id <> :session AND named = 0 AND host = :host ORDER BY beat_at DESC LIMIT :limit
+SELECT id FROM session
+WHERE ended_at IS NULL AND id <> :session AND named = 0 AND host = :host AND beat_at >= :since LIMIT 1
 
 -- name: forget_old
 DELETE FROM snapshot WHERE live = 0 AND taken_at < :before

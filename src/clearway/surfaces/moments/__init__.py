@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from clearway import config, repository
+from clearway.limits import COMPANY_MS
 from clearway.opencalls import OpenCalls
 
 TYPE_CHECKING = False
@@ -62,6 +63,11 @@ def fails_closed(visit: Visit | None, environ: Mapping[str, str]) -> bool:
         return room.run(lambda tx: policy.value(tx, "fail"), caller=visit.caller, writes=False) == "closed"
     except Exception:
         return failing.is_remembered(visit)
+
+
+def has_others(tx: Tx) -> bool:
+    """Whether another session may be here: by the rows, or by a beat of one that has only asked so far."""
+    return bool(tx.opening.others) or (tx.beats is not None and tx.beats.others(tx.caller.key, tx.now - COMPANY_MS))
 
 
 class Visit:

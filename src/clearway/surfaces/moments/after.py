@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from clearway.surfaces.moments import OWN_TOOLS
+from clearway.surfaces.moments import OWN_TOOLS, has_others
 from clearway.surfaces.moments.before import given
 
 TYPE_CHECKING = False
@@ -46,7 +46,7 @@ def _look(visit: Visit, ended: OpenCall | None) -> None:
 
 def _has_something(tx: Tx) -> bool:
     """A room without other sessions, in which nothing was copied, has nothing to look after."""
-    return bool(tx.opening.watched or tx.opening.others)
+    return bool(tx.opening.watched) or has_others(tx)
 
 
 def _are_elsewhere(visit: Visit, paths: list[str]) -> bool:

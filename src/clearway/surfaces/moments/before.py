@@ -11,7 +11,7 @@ import os
 from clearway import platforms, repository
 from clearway.errors import Refusal
 from clearway.limits import PATHS_PER_CALL_MAX
-from clearway.surfaces.moments import OWN_TOOLS, Decision, fails_closed, judging
+from clearway.surfaces.moments import OWN_TOOLS, Decision, fails_closed, has_others, judging
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,7 +144,10 @@ def shell_writes(call: ToolCall, *, declared: bool, watch: Watch | None = None) 
     from clearway.guard import shell
 
     folder = os.path.join(call.cwd or "", call.folder)
-    return shell.writes(call.command, folder, os.path.expanduser("~"), declared=declared, watch=watch)
+    command = call.command
+    if "powershell" in call.tool.lower() or call.tool.lower() == "pwsh":
+        command = shell.of_windows(command)
+    return shell.writes(command, folder, os.path.expanduser("~"), declared=declared, watch=watch)
 
 
 def _mind_what_was_not_read(visit: Visit, found: ShellWrites) -> None:
@@ -320,7 +323,7 @@ def _ask(visit: Visit, wanted: Wanted, opened: OpenCall | None) -> list[int]:
         waived = verdict.waived(tx, wanted.edits)
         free = verdict.look(tx, wanted.edits)
         _look_swept(tx, wanted)
-        guarded[:] = free if free and tx.opening.others and verdict.has_company(tx) else []
+        guarded[:] = free if free and has_others(tx) and verdict.has_company(tx) else []
         starts = verdict.look_run(tx, wanted.runs, wanted.needs)
         return free, starts, verdict.is_due(tx, wanted.edits), waived
 

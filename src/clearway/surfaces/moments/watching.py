@@ -251,13 +251,14 @@ def keep(visit: Visit, room: Room, taken: list[Taken]) -> None:
 
 
 def quietly(visit: Visit, act: Callable[[], object]) -> object:
-    """Nothing here may fail a call; what goes wrong is said in one line, and counted."""
+    """Nothing here may fail a call, not even a mistake of ours where the guard fails closed: what goes wrong is said in
+    one line, and counted."""
     try:
         return act()
     except Refusal as refusal:
         why = refusal.code
-    except OSError as error:
-        why = error.strerror or "OSError"
+    except Exception as error:
+        why = type(error).__name__
     if not visit.decision.lost:
         visit.decision.warning += f"clearway: held files are not watched over now ({why})\n"
         visit.decision.lost = NOT_KEPT
