@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from driving import ClaudeCode, Client, Codex, Desk
+from driving_cline import ClineCli
 from driving_copilot import CopilotCli
 from driving_gemini import GeminiCli, QwenCode
 from driving_opencode import OpenCode
@@ -23,6 +24,7 @@ VARIABLES = {
     "copilot": "CLEARWAY_TEST_COPILOT",
     "qwen": "CLEARWAY_TEST_QWEN",
     "opencode": "CLEARWAY_TEST_OPENCODE",
+    "cline": "CLEARWAY_TEST_CLINE",
 }
 
 
@@ -49,6 +51,11 @@ def codex(desk: Desk) -> Codex:
 @pytest.fixture
 def opencode(desk: Desk) -> OpenCode:
     return OpenCode(_program("opencode"), desk)
+
+
+@pytest.fixture
+def cline(desk: Desk) -> ClineCli:
+    return ClineCli(_program("cline"), desk)
 
 
 @pytest.fixture

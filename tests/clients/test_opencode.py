@@ -90,7 +90,7 @@ def test_its_server_knows_the_session_of_its_hooks(opencode: OpenCode, product: 
     edits = opencode.edits(desk.file("app.py"), "print(1)", "print(2)")
     room = opencode.play(in_turn(edits, [opencode.ask("room")])).model.turns[-1].result.text
     assert "app.py" in room
-    sessions = {line for line in room.split('"session":"')[1:]}
+    sessions = set(room.split('"session":"')[1:])
     assert all(session.startswith("ses_") for session in sessions), room
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from clearway.guard.toolcall import ToolCall
 from clearway.surfaces.clients import cline
+from clearway.surfaces.moments import Decision
 
 
 def of_cli(hook: str, *, parent: str | None = None, **more: Any) -> ToolCall:
@@ -37,7 +37,7 @@ def of_extension(tool: str, parameters: dict[str, str]) -> ToolCall:
 
 
 def answer(call: ToolCall, deny: str = "", context: str = "") -> Any:
-    out, err, code = cline.answer(call, SimpleNamespace(deny=deny, context=context))
+    out, err, code = cline.answer(call, Decision(deny=deny, context=context))
     assert (err, code) == ("", 0)
     return json.loads(out) if out else None
 
@@ -129,4 +129,4 @@ def test_the_extension_is_told_and_never_cancelled() -> None:
 def test_an_allowed_call_is_silent_and_no_other_moment_is_denied() -> None:
     assert answer(uses("editor", {"path": "a.py"})) is None
     for hook in ("agent_end", "prompt_submit", "session_shutdown", "TaskComplete"):
-        assert cline.answer(of_cli(hook), SimpleNamespace(deny="no", context="")) == ("", "no\n", 0)
+        assert cline.answer(of_cli(hook), Decision(deny="no", context="")) == ("", "no\n", 0)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from clearway.surfaces.clients import cursor
+from clearway.surfaces.moments import Decision
 
 # As documented by the vendor.
 COMMON = {
@@ -70,8 +70,8 @@ def test_every_event_is_known(event: str, more: dict[str, Any], moment: str, sai
 
 def test_a_denial_says_the_same_to_both() -> None:
     call = cursor.read(uses("Write", {"file_path": "a.py"}), {})
-    assert cursor.answer(call, SimpleNamespace(deny="", context="")) == ("", "", 0)
-    out, err, code = cursor.answer(call, SimpleNamespace(deny="a.py is held", context=""))
+    assert cursor.answer(call, Decision(deny="", context="")) == ("", "", 0)
+    out, err, code = cursor.answer(call, Decision(deny="a.py is held", context=""))
     assert json.loads(out) == {"permission": "deny", "user_message": "a.py is held", "agent_message": "a.py is held"}
     assert (err, code) == ("", 0)
 
@@ -79,10 +79,10 @@ def test_a_denial_says_the_same_to_both() -> None:
 def test_context_is_given_where_cursor_takes_it() -> None:
     for event, taken in {"sessionStart": True, "postToolUse": True, "stop": False, "beforeSubmitPrompt": False}.items():
         call = cursor.read({**uses("Shell", {"command": "ls"}), "hook_event_name": event}, {})
-        out, _, code = cursor.answer(call, SimpleNamespace(deny="", context="note"))
+        out, _, code = cursor.answer(call, Decision(deny="", context="note"))
         assert (out, code) == ('{"additional_context":"note"}\n' if taken else "", 0), event
 
 
 def test_the_end_of_a_turn_is_never_denied() -> None:
     call = cursor.read({**COMMON, "hook_event_name": "stop"}, {})
-    assert cursor.answer(call, SimpleNamespace(deny="no", context="")) == ("", "no\n", 0)
+    assert cursor.answer(call, Decision(deny="no", context="")) == ("", "no\n", 0)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from clearway.guard.toolcall import ToolCall
 from clearway.surfaces.clients import goose
+from clearway.surfaces.moments import Decision
 
 
 def read(event: str, tool: str = "", given: Any = None) -> ToolCall:
@@ -53,11 +53,11 @@ def test_a_call_says_what_it_does(tool: str, given: dict[str, Any], kind: str, s
 def test_only_a_coming_call_is_denied(event: str, moment: str) -> None:
     call = read(event, "developer__shell", {"command": "ls"})
     assert (call.moment, call.problem) == (moment, "")
-    assert goose.answer(call, SimpleNamespace(deny="no", context="note")) == ("", "no\n", 0)
+    assert goose.answer(call, Decision(deny="no", context="note")) == ("", "no\n", 0)
 
 
 def test_a_denial_is_a_decision_to_block() -> None:
     call = read("PreToolUse", "developer__write", {"path": "a.py", "content": "x"})
-    out, err, code = goose.answer(call, SimpleNamespace(deny="a.py is held", context="note"))
+    out, err, code = goose.answer(call, Decision(deny="a.py is held", context="note"))
     assert (json.loads(out), err, code) == ({"decision": "block", "reason": "a.py is held"}, "", 0)
-    assert goose.answer(call, SimpleNamespace(deny="", context="note")) == ("", "", 0)
+    assert goose.answer(call, Decision(deny="", context="note")) == ("", "", 0)

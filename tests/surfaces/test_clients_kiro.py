@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from clearway.guard.toolcall import ToolCall
 from clearway.surfaces.clients import kiro
+from clearway.surfaces.moments import Decision
 
 
 def read(event: str, tool: str = "", given: Any = None) -> ToolCall:
@@ -39,8 +39,8 @@ def test_a_call_says_what_it_does(event: str, tool: str, given: dict[str, Any], 
 
 def test_a_denial_is_exit_two_with_the_reason() -> None:
     call = read("preToolUse", "fs_write", {"path": "a.py"})
-    assert kiro.answer(call, SimpleNamespace(deny="no", context="note")) == ("", "no\n", 2)
-    assert kiro.answer(call, SimpleNamespace(deny="", context="note")) == ("", "", 0)
+    assert kiro.answer(call, Decision(deny="no", context="note")) == ("", "no\n", 2)
+    assert kiro.answer(call, Decision(deny="", context="note")) == ("", "", 0)
 
 
 @pytest.mark.parametrize(
@@ -56,4 +56,4 @@ def test_a_denial_is_exit_two_with_the_reason() -> None:
 def test_context_is_plain_text_and_the_end_of_a_turn_is_never_denied(event: str, moment: str, hears: bool) -> None:
     call = read(event, "execute_bash", {"command": "ls"})
     assert call.moment == moment
-    assert kiro.answer(call, SimpleNamespace(deny="no", context="note")) == ("note\n" if hears else "", "no\n", 0)
+    assert kiro.answer(call, Decision(deny="no", context="note")) == ("note\n" if hears else "", "no\n", 0)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from clearway.guard.toolcall import ToolCall
 from clearway.surfaces.clients import opencode
+from clearway.surfaces.moments import Decision
 
 SESSION = "ses_dd476ce59ffepRZWlr7Rzr9WYb"
 
@@ -24,7 +24,7 @@ def before(tool: str, given: Any, **more: Any) -> ToolCall:
 
 
 def answer(call: ToolCall, deny: str = "", context: str = "") -> tuple[str, str, int]:
-    return opencode.answer(call, SimpleNamespace(deny=deny, context=context))
+    return opencode.answer(call, Decision(deny=deny, context=context))
 
 
 @pytest.mark.parametrize(

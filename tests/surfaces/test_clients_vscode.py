@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from clearway.guard.toolcall import ToolCall
-from clearway.surfaces.clients import claude, vscode
+from clearway.surfaces.clients import claude, copilot, vscode
+from clearway.surfaces.moments import Decision
 
 # As documented by the vendor.
 COMMON = {
@@ -37,7 +37,7 @@ def test_the_documented_payload_is_read() -> None:
     assert ([target.path for target in call.targets], call.problem) == (["src/main.ts"], "")
 
 
-@pytest.mark.parametrize("adapter", [vscode, claude])
+@pytest.mark.parametrize("adapter", [vscode, claude, copilot])
 @pytest.mark.parametrize(
     ("tool", "given", "kind", "said"),
     [
@@ -57,7 +57,7 @@ def test_the_documented_payload_is_read() -> None:
     ],
 )
 def test_its_tools_say_what_they_do(adapter: Any, tool: str, given: dict[str, Any], kind: str, said: Any) -> None:
-    """C17. A hook of Claude's settings runs here, too."""
+    """C17. The hooks of Claude's and of Copilot's settings run here, too."""
     call: ToolCall = adapter.read(uses(tool, given), {"CLAUDE_PID": "1"})
     assert (call.client, call.kind, call.problem, call.pid) == ("vscode", kind, "", None)
     assert (call.command or [target.path for target in call.targets]) == said
@@ -78,12 +78,13 @@ def test_its_tools_say_what_they_do(adapter: Any, tool: str, given: dict[str, An
 def test_each_moment_is_known_and_only_a_coming_call_is_denied(event: str, moment: str) -> None:
     call = vscode.read({**uses("run_in_terminal", {"command": "ls"}), "hookEventName": event}, {})
     assert (call.moment, call.problem) == (moment, "")
-    assert vscode.answer(call, SimpleNamespace(deny="no", context="")) == ("", "no\n", 0)
+    assert vscode.answer(call, Decision(deny="no", context="")) == ("", "no\n", 0)
 
 
-def test_a_denial_is_in_claudes_words() -> None:
-    call = vscode.read(uses("editFiles", {"files": ["a.py"]}), {})
-    out, err, code = vscode.answer(call, SimpleNamespace(deny="a.py is held", context="note"))
+@pytest.mark.parametrize("adapter", [vscode, claude, copilot])
+def test_a_denial_is_in_claudes_words(adapter: Any) -> None:
+    call = adapter.read(uses("editFiles", {"files": ["a.py"]}), {})
+    out, err, code = adapter.answer(call, Decision(deny="a.py is held", context="note"))
     assert json.loads(out) == {
         "hookSpecificOutput": {
             "hookEventName": "PreToolUse",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from clearway.guard.toolcall import ToolCall
 from clearway.surfaces.clients import windsurf
+from clearway.surfaces.moments import Decision
 
 
 def read(action: str, info: Any) -> ToolCall:
@@ -48,8 +48,8 @@ def test_our_own_tools_are_known_as_such() -> None:
 
 
 def test_a_denial_is_exit_two_with_the_reason() -> None:
-    assert windsurf.answer(read("pre_write_code", EDIT), SimpleNamespace(deny="no", context="note")) == ("", "no\n", 2)
-    assert windsurf.answer(read("pre_write_code", EDIT), SimpleNamespace(deny="", context="note")) == ("", "", 0)
+    assert windsurf.answer(read("pre_write_code", EDIT), Decision(deny="no", context="note")) == ("", "no\n", 2)
+    assert windsurf.answer(read("pre_write_code", EDIT), Decision(deny="", context="note")) == ("", "", 0)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_denial_is_exit_two_with_the_reason() -> None:
 )
 def test_nothing_but_a_coming_action_can_be_denied(action: str) -> None:
     """A refused prompt would lock the person out."""
-    assert windsurf.answer(read(action, EDIT), SimpleNamespace(deny="no", context="")) == ("", "no\n", 0)
+    assert windsurf.answer(read(action, EDIT), Decision(deny="no", context="")) == ("", "no\n", 0)
 
 
 @pytest.mark.parametrize("info", [None, [], 5, {}, {"file_path": 5}])

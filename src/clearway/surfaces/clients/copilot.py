@@ -60,6 +60,10 @@ _ENDED = "completed with exit code "
 
 
 def read(payload: dict[str, Any], environ: Mapping[str, str]) -> ToolCall:
+    if shapes.is_object(payload) and "hookEventName" in payload:  # VS Code runs the hooks of these settings as its own
+        from clearway.surfaces.clients import vscode
+
+        return vscode.read(payload, {})
     said = shapes.Payload(_spelled(payload))
     child = said.text("agentId", "agent_id")
     call = ToolCall(
@@ -81,7 +85,7 @@ def read(payload: dict[str, Any], environ: Mapping[str, str]) -> ToolCall:
 
 
 def answer(call: ToolCall, decision: Decision) -> tuple[str, str, int]:
-    if "hook_event_name" in call.raw:
+    if "hook_event_name" in call.raw or call.client == "vscode":
         return claude.in_json(call, decision, {"before": "PreToolUse", **TAKES_CONTEXT})
     said: dict[str, str] = {}
     unsaid = ""
