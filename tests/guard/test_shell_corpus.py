@@ -7,7 +7,6 @@ import json
 import os
 import random
 import subprocess
-import sys
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -33,7 +32,7 @@ class Corner:
     def __init__(self, tmp_path: Path, repo: Path) -> None:
         self.repo = repo
         self.home = tmp_path / "state"
-        self.children = [subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) for _ in "ab"]
+        self.children = [subprocess.Popen(["cat"], stdin=subprocess.PIPE) for _ in "ab"]
         self.environ = {"HOME": str(tmp_path), "CLEARWAY_HOME": str(self.home), "PATH": os.environ["PATH"]}
         self.asked = 0
         for path in HELD:
@@ -95,6 +94,18 @@ def test_what_is_harmless_passes(corner: Corner) -> None:
     """P37, C14."""
     refused = [(command, refusal) for command in ALLOWED if (refusal := corner.runs(command)[0])]
     assert not refused
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("Set-Content -Path .\\held.txt -Value x", "'x' | Out-File src\\a.py", "Remove-Item deploy -Recurse -Force"),
+        *("Copy-Item free.txt `\n  -Destination held.txt", "del held.txt; ls", "$x = 1; ADD-CONTENT held.txt $x"),
+        *("mv free.txt held.txt", "Get-ChildItem *.txt | Remove-Item; rm held.txt", "'x' >> held.txt"),
+    ],
+)
+def test_a_client_whose_shell_is_powershell_is_read_too(corner: Corner, command: str) -> None:
+    assert "PATH_HELD" in corner.tell("beta", "PreToolUse", "PowerShell", {"command": command}, "call")
 
 
 def test_there_are_enough_of_them() -> None:

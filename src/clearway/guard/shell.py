@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clearway.guard.gitglance import GitRun
     from clearway.guard.toolcall import Target
 
-__all__ = ["ShellWrites", "cannot_write", "writes"]
+__all__ = ["ShellWrites", "cannot_write", "of_windows", "writes"]
 
 
 class ShellWrites:
@@ -77,3 +77,9 @@ def writes(command: str, cwd: str, home: str, *, declared: bool = False, watch: 
         walk.gits,
         list(walk.sweeps),
     )
+
+
+def of_windows(command: str) -> str:
+    """A command of PowerShell as this reading takes it: a backslash parts folders, a backquote goes on in the next
+    line."""
+    return command.replace("`\n", " ").replace("\\", "/")

@@ -10,6 +10,7 @@ import os
 from clearway import repository
 from clearway.guard.finders import find, found_by_name
 from clearway.guard.goals import base_name, below, beside
+from clearway.guard.shell import of_windows
 from clearway.guard.shellwords import ANY, UNKNOWN, Value, join, replaced
 from clearway.guard.starters import interpreter, script_of
 from clearway.guard.writers import split_options
@@ -95,21 +96,17 @@ def _windows(run: Run) -> Value:
     for at, word in enumerate(words):
         option = (word.text or "").lower()
         if option in {"/c", "/k", "//c"} or (len(option) > 1 and "-command".startswith(option)):
-            return run.walk.read_script(windows_text(join(words[at + 1 :])), run.scope.copy(), None)
+            return run.walk.read_script(join(words[at + 1 :]).map(of_windows), run.scope.copy(), None)
         if option[:1] not in {"-", "/"}:
             break
     run.walk.ran_programs = True
     if run.stdin is not None and (not words or words[-1].text == "-"):
-        return run.walk.read_script(windows_text(run.stdin), run.scope.copy(), None)
+        return run.walk.read_script(run.stdin.map(of_windows), run.scope.copy(), None)
     reads = interpreter("pwsh")
     script = script_of(reads, words) if reads else None
     if script is not None:
         run.walk.start(script, run.scope)
     return UNKNOWN
-
-
-def windows_text(text: Value) -> Value:
-    return text.map(lambda line: line.replace("`\n", " ").replace("\\", "/"))
 
 
 def _base(run: Run) -> Value:
