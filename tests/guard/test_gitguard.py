@@ -350,7 +350,7 @@ def test_what_a_dead_process_left_is_free(desk: Desk, monkeypatch: pytest.Monkey
         beta.ends_turn()
     assert "src/b.py" in alpha.asks("git stash")
     child.kill()
-    child.wait()
+    child.communicate()
     assert alpha.asks("git stash") == ""
 
 
