@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.guard import corpus
 from tests.guard.test_danger import DESTROYS, HARMLESS, lines
@@ -85,6 +85,8 @@ def test_any_line_is_read_within_its_bounds_and_always_the_same(line: str) -> No
 
 
 @given(LINES)
+@example("./a=b.sh")
+@example("=src/a.py")
 @bounded(250)
 def test_what_needs_no_parser_writes_nothing_that_a_parser_would_see(line: str) -> None:
     """The glance that spares most commands the parser is modest enough."""
