@@ -355,6 +355,20 @@ def test_what_a_dead_process_left_is_free(desk: Desk, monkeypatch: pytest.Monkey
 
 
 @one_engine
+def test_a_repository_in_which_nobody_works_gets_no_room(desk: Desk, tmp_path: Path) -> None:
+    alpha, _ = desk.session("a"), desk.session("b")
+    git(tmp_path, "clone", "-q", str(desk.repo), "away")
+    rooms = tmp_path / "state" / "rooms"
+    before = sorted(os.listdir(rooms))
+    for command in ("git -C ../away stash", "cd ../away && git commit -am x", "git -C ../away co main"):
+        assert alpha.asks(command) == ""
+    assert sorted(os.listdir(rooms)) == before
+    git(tmp_path, "init", "-q")  # the folder in which our own state is kept
+    assert alpha.asks("git -C .. stash") == ""
+    assert alpha.err == ""
+
+
+@one_engine
 def test_an_index_of_ones_own_is_nobody_elses(desk: Desk) -> None:
     alpha, beta = desk.session("a"), desk.session("b")
     beta.edits("src/b.py")

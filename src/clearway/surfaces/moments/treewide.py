@@ -61,7 +61,7 @@ class _Watch:
     def __init__(self, visit: Visit) -> None:
         self._visit = visit
         self._environ = visit.rooms.settings.environ
-        self._trees: dict[str, Tree] = {}
+        self._trees: dict[str, Tree | None] = {}
         self._aliases: dict[str, str] = {}  # that the line itself makes
         self.writing: dict[str, Tree] = {}  # whose index the call writes, beside others
 
@@ -78,16 +78,30 @@ class _Watch:
                     self._in_submodules(deed.foreach, place, depth)
             elif deed is not None:
                 self._judge(command, deed, place, folder)
-            elif not gitdeeds.is_known(command.name) and depth < _ALIASES_MAX and self._tree(place).others:
+            elif not gitdeeds.is_known(command.name) and depth < _ALIASES_MAX and self._tree(place):
                 self._look_behind(command, place, folder, depth)
 
     def turn(self, tree: Tree) -> tuple[Room, Place]:
         return tree.room, repository.named(gitguard.turn_name(tree.checkout), 1)
 
-    def _tree(self, place: Repository) -> Tree:
+    def _tree(self, place: Repository) -> Tree | None:
+        """A work tree in which somebody else has something; None where nobody can have."""
         if place.root not in self._trees:
-            self._trees[place.root] = Tree(self._visit, place)
+            tree = Tree(self._visit, place) if self._has_room(place) else None
+            self._trees[place.root] = tree if tree is not None and tree.others else None
         return self._trees[place.root]
+
+    def _has_room(self, place: Repository) -> bool:
+        """Git is used in many repositories that no agent has ever edited: none of them gets a room by it."""
+        home = self._visit.folder()
+        if home is not None and home.root == place.root:
+            return True
+        try:
+            return self._visit.rooms.known(place) is not None
+        except Refusal as refusal:
+            if "inside" in refusal.facts:  # our own state is kept there, and so no room
+                return False
+            raise
 
     def _look_behind(self, command: Command, place: Repository, folder: str, depth: int) -> None:
         """What an alias means: a git command, or a line for the shell in the root of the tree."""
@@ -115,7 +129,9 @@ class _Watch:
 
     def _judge(self, command: Command, deed: Deed, place: Repository, folder: str) -> None:
         for other in _also(deed, place, folder):
-            self._judge_elsewhere(deed, self._tree(other))
+            tree = self._tree(other)
+            if tree is not None:
+                self._judge_elsewhere(deed, tree)
         if deed.modules:
             reach = Reach(deed.paths, deed.vague, folder, place.root)
             for inner in gitguard.submodules(place.root):
@@ -127,7 +143,7 @@ class _Watch:
 
     def _judge_tree(self, deed: Deed, place: Repository, folder: str) -> None:
         tree = self._tree(place)
-        if not tree.others:
+        if tree is None:
             return
         hits = self._hits(tree, deed, Reach(deed.paths, deed.vague, folder, place.root))
         if hits:
