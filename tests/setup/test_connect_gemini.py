@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,17 @@ def test_a_client_is_found_by_its_folder_and_known_to_the_doctor(
     machine.connect(client)
     hooks, server = registrations.examine(client, settings, "", "")
     assert (hooks["level"], server["level"]) == ("ok", "ok"), (hooks, server)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="whether bash reads its start-up file for a socket differs")
+def test_the_doctor_hears_what_spoils_the_words_of_geminis_hooks(machine: Machine) -> None:
+    machine.connect("gemini")
+    settings = Settings({**machine.environ, "PATH": "/usr/bin:/bin", "CLEARWAY_HOME": machine.data})
+    assert registrations.examine("gemini", settings, "", "")[0]["level"] == "ok"
+    (machine.home / ".bashrc").write_text("echo Welcome back\n")
+    hooks, _ = registrations.examine("gemini", settings, "", "")
+    assert hooks["level"] == "notice"
+    assert ".bashrc" in hooks["message"]
 
 
 @pytest.mark.parametrize("client", ["gemini", "qwen", "copilot"])

@@ -8,13 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from test_moments import Desk, desk
+from test_moments import Desk, desk, team
 
 from clearway.guard.toolcall import ToolCall
 from clearway.surfaces import hooks
 from clearway.surfaces.clients import copilot
 
-__all__ = ["desk"]
+__all__ = ["desk", "team"]
 
 PAYLOADS: dict[str, dict[str, Any]] = {
     name: payload
@@ -151,21 +151,27 @@ def test_an_allow_is_silent(name: str) -> None:
 # In a room.
 
 
+@pytest.fixture(params=["desk", "team"], ids=["file", "server"])
+def place(request: pytest.FixtureRequest) -> Desk:
+    """A machine whose room is a file, or stands on a server."""
+    return request.getfixturevalue(request.param)
+
+
 def test_a_subagents_subagent_works_under_the_leases_of_the_session(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    place: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It names only who began it; the session is the one that its process runs. Semantics 1."""
-    process = desk.process()
+    process = place.process()
     monkeypatch.setattr("clearway.surfaces.callers._client_pid", lambda *_: process)
 
     def tell(name: str, **other: Any) -> str:
-        payload = {**PAYLOADS[name], "cwd": str(desk.repo), **other}
-        out, err, code = hooks.answer("copilot", json.dumps(payload).encode(), desk.environ)
+        payload = {**PAYLOADS[name], "cwd": str(place.repo), **other}
+        out, err, code = hooks.answer("copilot", json.dumps(payload).encode(), place.environ)
         assert (err, code) == ("", 0)
         return json.loads(out).get("permissionDecisionReason", "") if out else ""
 
     def edits(path: str, **who: Any) -> str:
-        given = {"path": str(desk.repo / path), "old_str": "a", "new_str": "b"}
+        given = {"path": str(place.repo / path), "old_str": "a", "new_str": "b"}
         return tell("copilot-pretooluse-edit", toolArgs=given, **who)
 
     tell("copilot-sessionstart", sessionId=ROOT)
@@ -175,9 +181,9 @@ def test_a_subagents_subagent_works_under_the_leases_of_the_session(
     assert not edits("deep.txt", **deep)
     assert not edits("root.txt", **deep)
     tell("copilot-userpromptsubmitted", **deep)
-    held = {lease["path"]: lease["session"] for lease in desk.human("room")["paths"]}
+    held = {lease["path"]: lease["session"] for lease in place.human("room")["paths"]}
     assert held == {"root.txt": ROOT, "deep.txt": ROOT}
     tell("copilot-agentstop", **deep, transcriptPath=TRANSCRIPT)
-    assert [lease["path"] for lease in desk.human("room")["paths"]] == ["root.txt"]
+    assert [lease["path"] for lease in place.human("room")["paths"]] == ["root.txt"]
     tell("copilot-agentstop", sessionId=ROOT)
-    assert not desk.human("room")["paths"]
+    assert not place.human("room")["paths"]

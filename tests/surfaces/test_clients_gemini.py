@@ -8,13 +8,13 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from test_moments import Desk, desk
+from test_moments import Desk, desk, team
 
 from clearway.guard.toolcall import ToolCall
 from clearway.surfaces import hooks
 from clearway.surfaces.clients import gemini, qwen
 
-__all__ = ["desk"]
+__all__ = ["desk", "team"]
 
 PAYLOADS: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "payloads.json").read_text())
 REASON = "PATH_HELD: held.txt is held by codex until 14:08."
@@ -165,44 +165,50 @@ def test_an_allow_is_silent(name: str) -> None:
 # In a room.
 
 
-def told(desk: Desk, client: str, event: str, **more: Any) -> tuple[str, str, int]:
+@pytest.fixture(params=["desk", "team"], ids=["file", "server"])
+def place(request: pytest.FixtureRequest) -> Desk:
+    """A machine whose room is a file, or stands on a server."""
+    return request.getfixturevalue(request.param)
+
+
+def told(place: Desk, client: str, event: str, **more: Any) -> tuple[str, str, int]:
     """One event of a session of that client; stdout, stderr and exit status."""
-    payload = {"session_id": f"{client}-1", "cwd": str(desk.repo), "hook_event_name": event, **more}
-    return hooks.answer(client, json.dumps(payload).encode(), {**desk.environ, "SHLVL": "1"})
+    payload = {"session_id": f"{client}-1", "cwd": str(place.repo), "hook_event_name": event, **more}
+    return hooks.answer(client, json.dumps(payload).encode(), {**place.environ, "SHLVL": "1"})
 
 
-def test_what_gemini_cannot_be_told_before_a_call_it_is_told_after_it(desk: Desk) -> None:
+def test_what_gemini_cannot_be_told_before_a_call_it_is_told_after_it(place: Desk) -> None:
     """It takes words for its model after a call and not before; what is told once is not lost."""
-    told(desk, "gemini", "SessionStart", source="startup")
-    told(desk, "gemini", "BeforeAgent", prompt="do it")
+    told(place, "gemini", "SessionStart", source="startup")
+    told(place, "gemini", "BeforeAgent", prompt="do it")
     mine = {"tool_name": "write_file", "tool_input": {"file_path": "mine.txt", "content": "x"}}
     free = {"tool_name": "write_file", "tool_input": {"file_path": "free.txt", "content": "x"}}
-    assert told(desk, "gemini", "BeforeTool", **mine) == ("", "", 0)
-    told(desk, "gemini", "AfterTool", **mine, tool_response={"llmContent": "ok"})
-    desk.human("release_paths", paths=["mine.txt"], force=True)
-    assert told(desk, "gemini", "BeforeTool", **free) == ("", "", 0)
-    out, _, _ = told(desk, "gemini", "AfterTool", **free, tool_response={"llmContent": "ok"})
+    assert told(place, "gemini", "BeforeTool", **mine) == ("", "", 0)
+    told(place, "gemini", "AfterTool", **mine, tool_response={"llmContent": "ok"})
+    place.human("release_paths", paths=["mine.txt"], force=True)
+    assert told(place, "gemini", "BeforeTool", **free) == ("", "", 0)
+    out, _, _ = told(place, "gemini", "AfterTool", **free, tool_response={"llmContent": "ok"})
     assert "mine.txt" in json.loads(out)["hookSpecificOutput"]["additionalContext"]
-    assert told(desk, "gemini", "AfterTool", **free, tool_response={"llmContent": "ok"})[0] == ""
+    assert told(place, "gemini", "AfterTool", **free, tool_response={"llmContent": "ok"})[0] == ""
 
 
-def test_the_first_prompt_of_a_session_that_told_no_start_is_answered_with_the_brief(desk: Desk) -> None:
+def test_the_first_prompt_of_a_session_that_told_no_start_is_answered_with_the_brief(place: Desk) -> None:
     """Qwen without a terminal tells none."""
-    other = desk.session("codex")
+    other = place.session("codex")
     other.tell("SessionStart", source="startup")
     assert not other.edits("held.txt")
-    out, _, _ = told(desk, "qwen", "UserPromptSubmit", prompt="do it")
+    out, _, _ = told(place, "qwen", "UserPromptSubmit", prompt="do it")
     assert "held.txt" in json.loads(out)["hookSpecificOutput"]["additionalContext"]
-    assert told(desk, "qwen", "UserPromptSubmit", prompt="go on")[0] == ""
+    assert told(place, "qwen", "UserPromptSubmit", prompt="go on")[0] == ""
 
 
-def test_a_prompt_without_text_does_not_end_the_turn(desk: Desk) -> None:
-    told(desk, "qwen", "UserPromptSubmit", prompt="do it")
-    given = {"tool_name": "write_file", "tool_input": {"file_path": str(desk.repo / "mine.txt"), "content": "x"}}
-    assert told(desk, "qwen", "PreToolUse", **given, tool_use_id="t1") == ("", "", 0)
-    told(desk, "qwen", "PostToolUse", **given, tool_use_id="t1", tool_response={"llmContent": "ok"})
-    told(desk, "qwen", "UserPromptSubmit", prompt="")
-    other = desk.session("codex")
+def test_a_prompt_without_text_does_not_end_the_turn(place: Desk) -> None:
+    told(place, "qwen", "UserPromptSubmit", prompt="do it")
+    given = {"tool_name": "write_file", "tool_input": {"file_path": str(place.repo / "mine.txt"), "content": "x"}}
+    assert told(place, "qwen", "PreToolUse", **given, tool_use_id="t1") == ("", "", 0)
+    told(place, "qwen", "PostToolUse", **given, tool_use_id="t1", tool_response={"llmContent": "ok"})
+    told(place, "qwen", "UserPromptSubmit", prompt="")
+    other = place.session("codex")
     assert "mine.txt" in other.edits("mine.txt")
-    told(desk, "qwen", "Stop", stop_hook_active=True)
+    told(place, "qwen", "Stop", stop_hook_active=True)
     assert not other.edits("mine.txt")

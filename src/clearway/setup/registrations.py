@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -142,6 +142,10 @@ class _Registration:
         skipped, trust = self._trust(hook_files[0].path)
         if skipped:
             return check(name, PROBLEM, skipped, "start `codex`, type /hooks and trust the clearway hooks")
+        caution: Callable[[Mapping[str, str]], str] | None = getattr(CLIENTS[self._name], "caution", None)
+        said = caution(self._settings.environ) if caution else ""
+        if said:
+            return check(name, NOTICE, said)
         where = hook_files[0].path if len(hook_files) == 1 else os.path.dirname(hook_files[-1].path)
         events = len(CLIENTS[self._name].EVENTS)
         return check(name, OK, f"{events} events are registered in {where}, and the command allows{trust}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
+import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +24,7 @@ EVENTS: tuple[tuple[str, str | None], ...] = (
     # Gemini says "auto" before every call of its model, whether it compresses or not.
     ("PreCompress", "manual"),
 )
+_START_SECONDS_MAX = 3
 _RESTART = "Sessions that run already keep their old hooks: start them again."
 _PROJECT_SCOPE = (
     "Registered for this project: the entries name paths of this machine, so keep them out of git. The client reads "
@@ -36,6 +39,30 @@ def installed(asked: Asked) -> bool:
 def files(asked: Asked) -> list[SettingsFile]:
     named = {event: {"name": "clearway"} for event, _ in EVENTS}
     return [settings_file(asked, CLIENT, EVENTS, named)]
+
+
+def caution(environ: Mapping[str, str]) -> str:
+    """What spoils the words of a hook, though not its refusals: start-up files that print, where no shell stands above
+    the client. The bash that runs hooks then reads them, because its stdin is a socket."""
+    bash = shutil.which("bash", path=environ.get("PATH", ""))
+    if bash is None:
+        return ""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        try:
+            ended = subprocess.run(
+                [bash, "-c", ":"],
+                stdin=theirs.fileno(),
+                capture_output=True,
+                check=False,
+                env={**environ, "SHLVL": "0"},
+                timeout=_START_SECONDS_MAX,
+            )
+        except (OSError, subprocess.SubprocessError):
+            return "its hooks may be late: bash is not ready in time with what ~/.bashrc does"
+    if not ended.stdout:
+        return ""
+    return "~/.bashrc prints something, which spoils what hooks tell a Gemini that no shell has started; keep it silent"
 
 
 def is_here(asked: Asked, client: str) -> bool:
