@@ -153,3 +153,6 @@ HOST_HAND_OVER_MS = 3_000  # what clients have asked before is answered within t
 HOST_START_MS = 3_000  # how long a starter waits for the first answer of a new host
 HOST_SWEEP_MS = 30_000
 HOST_LOG_BYTES_MAX = 1_048_576
+HTTP_CONNECTIONS_MAX = 128
+HTTP_BODY_SECONDS = 10
+STREAMS_MAX = 64

@@ -37,6 +37,7 @@ from clearway.surfaces.host_duties import Duties
 from clearway.surfaces.host_talk import Talk
 from clearway.surfaces.host_wire import Spoken
 from clearway.surfaces.host_work import Worker, Workers
+from clearway.surfaces.http_door import Door
 
 _READ_BYTES = 262_144
 _TICK_SECONDS = 5.0
@@ -76,6 +77,7 @@ class Host:
         self.tries = _LOCK_TRIES
         self.began = self.clock.monotonic()
         self._last = self.began
+        self.http: Door | None = None
         self._lock: int | None = None
         self._address = ""
         self._product = _product()
@@ -105,6 +107,9 @@ class Host:
         finally:
             os.umask(before)
         self._listener.listen(_BACKLOG)
+        self.http = _door(self)
+        if self.http is not None:
+            self._selector.register(self.http.listener, selectors.EVENT_READ)
         self._listener.setblocking(False)
         for end in (self._ear, self._voice):
             end.setblocking(False)
@@ -152,6 +157,8 @@ class Host:
         """Give back everything. For one that has not taken office, too."""
         if self._lock is not None:
             _remove(self._address)  # while the lock is still ours
+        if self.http is not None:
+            self.http.close()
         if self._listener is not None:
             self._listener.close()
         for peer in list(self._peers.values()):
@@ -187,7 +194,7 @@ class Host:
         for peer in list(self._peers.values()):
             if not peer.heard and now - peer.since > HOST_FIRST_WORD_MS:
                 self._drop(peer)
-        if self._peers or self.workers.busy:
+        if self._peers or self.workers.busy or (self.http is not None and self.http.active):
             self._last = now
         if now - self._last > HOST_IDLE_MS:
             self.leave("nobody needed it")
@@ -207,6 +214,9 @@ class Host:
                 self._let_in()
             elif key.fileobj is self._ear:
                 self._hear_ourselves()
+            elif self.http is not None and key.fileobj is self.http.listener:
+                self._selector.unregister(self.http.listener)
+                self.http.open()
             else:
                 self._hear(key.data)
 
@@ -339,6 +349,7 @@ class Host:
             "seconds": (self.clock.monotonic() - self.began) // 1_000,
             "clients": sum(1 for peer in list(self._peers.values()) if peer.talk is not None),
             "asked": self.asked,
+            **({} if self.http is None else {"http": self.http.address}),
         }
 
     def _complain(self, error: BaseException) -> None:
@@ -347,6 +358,15 @@ class Host:
 
         place = "".join(traceback.format_tb(error.__traceback__)[-6:])
         self.say(f"a defect: {type(error).__name__}\n{place}")
+
+
+def _door(host: Host) -> Door | None:
+    """The loopback listener; a machine that has none left to give does without."""
+    try:
+        return Door(host)
+    except OSError as error:
+        host.say(f"no HTTP: {error.strerror}")
+        return None
 
 
 def _product() -> tuple[int, int, int]:

@@ -77,7 +77,7 @@ def launch(home: str, environ: Mapping[str, str]) -> None:
     """Start a host that is nobody's child. One that finds another in office leaves at once."""
     if not hasattr(os, "fork"):
         raise Refusal("STORAGE_CONFIGURATION", "There is no host on this system; everything works without it.")
-    _prove_a_write(home)
+    prove_a_write(home)
     kept = {name: environ[name] for name in KEPT_VARIABLES if name in environ}
     command = [sys.executable, "-I", "-c", _RUN]
     log = _log(home)
@@ -106,7 +106,8 @@ def _detach(command: list[str], environ: dict[str, str], log: int) -> None:
         os._exit(1)
 
 
-def _prove_a_write(home: str) -> None:
+def prove_a_write(home: str) -> None:
+    """Write something below a home and take it away again. Raises Refusal if that cannot be."""
     folder = host_wire.folder(home)
     proof = os.path.join(folder, f"host.proof.{os.getpid()}")
     try:

@@ -84,6 +84,13 @@ def chosen_offer(words: Sequence[str], environ: Mapping[str, str]) -> Offer:
     return Offer(_profile(words) or environ.get("CLEARWAY_TOOLS", "") or "core")
 
 
+def http_manager(made: Server[Any], body_bytes_max: int) -> Any:
+    """The SDK's sessions over Streamable HTTP. Whoever asks has been let in by http.py."""
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    return StreamableHTTPSessionManager(made, json_response=True, max_request_body_size=body_bytes_max)
+
+
 async def converse(offer: Offer, ask: Ask, ends: Any) -> None:
     """Let the SDK's server go on with a conversation. ends: those of mcp_wire."""
     from mcp.server.stdio import stdio_server

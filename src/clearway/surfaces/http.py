@@ -1,0 +1,416 @@
+"""HTTP on the loopback address, for what cannot speak over a socket or stdio: `/ask`, `/events`, `/hook`, `/mcp`.
+
+Whoever asks shows the bearer token that only this user can read, names this server in Host, and comes from no foreign
+page; only `/healthz` is open. The web server is loaded when somebody first connects. Nothing is decided here: requests
+go to the host's workers, and statuses come from the table of errors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import os
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from clearway import wire
+from clearway.catalog import OPERATIONS
+from clearway.config import Caller, Settings, check_name
+from clearway.errors import Refusal
+from clearway.limits import HOST_LINE_BYTES_MAX, HTTP_BODY_SECONDS, HTTP_CONNECTIONS_MAX, SESSION_CHARS_MAX, STREAMS_MAX
+from clearway.op import Operation
+from clearway.rooms import Rooms
+from clearway.surfaces import hooks, host_start
+from clearway.surfaces.hooks import Standing
+from clearway.surfaces.host_full import loop
+from clearway.surfaces.host_work import Worker
+from clearway.untrusted import folded
+
+if TYPE_CHECKING:
+    from clearway.surfaces.host import Host
+    from clearway.surfaces.http_door import Door
+    from clearway.surfaces.http_mcp import Conversations
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Done = TypeVar("Done")
+
+_JSON = "application/json"
+_GLANCE_SECONDS = 0.1  # between two looks at whether a room has changed: a look at a file's date
+_BREATH_SECONDS = 15.0  # a stream without news says that it is alive
+_FORGOTTEN = {404: "There is nothing here.", 405: "This is asked in another way."}
+
+
+class Http:
+    """What answers at the door of one host, in its event loop."""
+
+    def __init__(self, host: Host, door: Door) -> None:
+        self.host = host
+        self.active = 0
+        self._door = door
+        self._streams = 0
+        self._hosts = {f"{name}:{door.port}" for name in ("127.0.0.1", "localhost")}
+        self._origins = {f"http://{name}" for name in self._hosts}
+        self._mcp: Conversations | None = None
+        self._ending = asyncio.Event()
+
+    def start(self) -> None:
+        serving = asyncio.run_coroutine_threadsafe(self._serve(), loop())
+        serving.add_done_callback(self._ended)
+
+    def end(self) -> None:
+        loop().call_soon_threadsafe(self._ending.set)
+
+    async def _serve(self) -> None:
+        import uvicorn
+
+        config = uvicorn.Config(
+            self._answer,
+            interface="asgi3",
+            proxy_headers=False,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            http="h11",
+            ws="none",
+            limit_concurrency=HTTP_CONNECTIONS_MAX,
+            timeout_keep_alive=5,
+            timeout_graceful_shutdown=1,
+        )
+        server = uvicorn.Server(config)
+        serving = asyncio.ensure_future(server.serve(sockets=[self._door.listener]))
+        await asyncio.wait([serving, asyncio.ensure_future(self._ending.wait())], return_when=asyncio.FIRST_COMPLETED)
+        server.should_exit = True
+        await serving
+
+    def _ended(self, serving: Future[None]) -> None:
+        if not serving.cancelled() and (error := serving.exception()) is not None:
+            self.host.workers.complain(error)
+
+    # --- one request --------------------------------------------------------------------------------------------
+
+    async def _answer(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        self.active += 1
+        try:
+            request = Request(scope, receive)
+            if self._is_let_in(request):
+                if request.path == "/mcp":
+                    await self._converse(scope, receive, send)
+                    return
+                status, kind, body, more = await self._routed(request, send)
+            else:
+                status, kind, body, more = _turned_away(request, self._hosts, self._origins)
+            if status:
+                await _say(send, status, kind, body, more)
+        finally:
+            self.active -= 1
+
+    def _is_let_in(self, request: Request) -> bool:
+        if request.header("host") not in self._hosts or not _is_own(request.header("origin"), self._origins):
+            return False
+        if request.path == "/healthz":
+            return True
+        given = request.header("authorization")
+        return hmac.compare_digest(given.encode(), f"Bearer {self._door.token}".encode())
+
+    async def _routed(self, request: Request, send: Send) -> Reply:
+        try:
+            return await self._route(request, send)
+        except Refusal as refusal:
+            return _refusal(refusal)
+        except Exception as error:
+            self.host.workers.complain(error)
+            return _refusal(Refusal("INTERNAL", "This failed by a defect of Clearway; the host's log says where."))
+
+    async def _route(self, request: Request, send: Send) -> Reply:
+        first, _, rest = request.path.strip("/").partition("/")
+        match request.method, first:
+            case "GET", "healthz" if not rest:
+                return await self._healthz()
+            case "GET", "metrics" if not rest:
+                return 200, "text/plain; version=0.0.4", self._metrics().encode(), {}
+            case "POST", "ask" if rest:
+                return await self._ask(request, rest)
+            case "POST", "hook" if rest:
+                return await self._hook(request, rest)
+            case "GET", "events" if not rest:
+                return await self._events(request, send)
+            case _:
+                known = first in ("healthz", "metrics", "ask", "hook", "events")
+                status = 405 if known else 404
+                return (
+                    status,
+                    _JSON,
+                    wire.dumps({"code": "INVALID_ARGUMENT", "message": _FORGOTTEN[status]}).encode(),
+                    {},
+                )
+
+    async def _healthz(self) -> Reply:
+        await self._in_a_worker(lambda _: host_start.prove_a_write(self.host.settings.home))
+        return 200, _JSON, b'{"ok":true}', {}
+
+    def _metrics(self) -> str:
+        status = self.host.status()
+        figures = {
+            "clearway_host_seconds": ("How long this host has been running.", "counter", status["seconds"]),
+            "clearway_host_questions_total": ("Questions over the socket.", "counter", status["asked"]),
+            "clearway_host_clients": ("MCP clients over relays.", "gauge", status["clients"]),
+            "clearway_host_busy_workers": ("Threads that ask a room now.", "gauge", self.host.workers.busy),
+            "clearway_host_streams": ("Open event streams.", "gauge", self._streams),
+        }
+        lines: list[str] = []
+        for name, (about, kind, value) in figures.items():
+            lines += [f"# HELP {name} {about}", f"# TYPE {name} {kind}", f"{name} {value}"]
+        return "\n".join(lines) + "\n"
+
+    async def _ask(self, request: Request, name: str) -> Reply:
+        operation = OPERATIONS.get(name)
+        if operation is None:
+            raise Refusal("INVALID_ARGUMENT", f"There is no operation {folded(name, 80)}.")
+        try:
+            given: Any = wire.loads(await request.body() or b"{}")
+        except ValueError:
+            raise Refusal("INVALID_ARGUMENT", "The body must be a JSON object of arguments.") from None
+        if not wire.is_object(given):
+            raise Refusal("INVALID_ARGUMENT", "The body must be a JSON object of arguments.")
+        if request.header("idempotency-key"):
+            given["idempotency_key"] = request.header("idempotency-key")
+        reply = await self.asked(operation, given, _caller(request, self.host))
+        return 200, _JSON, wire.dumps(reply).encode("utf-8", "backslashreplace"), {}
+
+    async def _hook(self, request: Request, client: str) -> Reply:
+        payload = await request.body()
+
+        def act(worker: Worker) -> hooks.Answer:
+            standing = Standing(request.header("clearway-cwd"), 1, worker.shelf(""))
+            environ = {"CLEARWAY_HOME": self.host.settings.home, "HOME": self.host.settings.environ.get("HOME", "")}
+            if request.header("clearway-agent"):
+                environ["CLEARWAY_AGENT"] = check_name(request.header("clearway-agent"))
+            try:
+                said = hooks.answered(client, payload, environ, standing)
+                if said.afterwards is not None:
+                    said.afterwards()
+                return said
+            finally:
+                standing.close()
+
+        said = await self._in_a_worker(act)
+        body = (said.out or said.err).encode("utf-8", "backslashreplace")
+        return 200, _JSON if said.out else "text/plain", body, {"Clearway-Exit": str(said.code)}
+
+    # --- events -------------------------------------------------------------------------------------------------
+
+    async def _events(self, request: Request, send: Send) -> Reply:
+        """The one log of a room as it grows. Nobody is asked between two changes: a look at a file's date suffices."""
+        if self._streams >= STREAMS_MAX:
+            return (
+                503,
+                _JSON,
+                wire.dumps({"code": "RATE_LIMITED", "message": "Too many streams; try later."}).encode(),
+                {},
+            )
+        cwd = request.header("clearway-cwd") or request.query.get("cwd", "")
+        since = request.header("last-event-id") or request.query.get("since", "")
+        watcher = Caller("http", host=self.host.liveness.host, cwd=cwd)
+        changes = OPERATIONS["get_changes"]
+        seen = int(since) if since.isdigit() else (await self.asked(changes, {"limit": 1}, watcher))["latest_event_id"]
+        file = await self._in_a_worker(lambda worker: self._file_of(worker, cwd))
+        self._streams += 1
+        gone = asyncio.ensure_future(_gone(request.receive))
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": _headers("text/event-stream", {})})
+            await self._stream(send, gone, watcher, seen, file)
+        finally:
+            gone.cancel()
+            self._streams -= 1
+        return 0, "", b"", {}
+
+    async def _stream(self, send: Send, gone: asyncio.Future[None], watcher: Caller, seen: int, file: str) -> None:
+        stamp: object = None
+        silent = 0.0
+        while not gone.done() and not self.host.leaving:
+            now = _stamp(file)
+            if now != stamp or not file:
+                stamp = now
+                seen, text = await self._news(watcher, seen)
+                if text:
+                    await _send_part(send, text)
+                    silent = 0.0
+                    continue
+            if silent >= _BREATH_SECONDS:
+                await _send_part(send, ": still here\n\n")
+                silent = 0.0
+            pause = _GLANCE_SECONDS if file else 10 * _GLANCE_SECONDS
+            await asyncio.wait([gone], timeout=pause)
+            silent += pause
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _news(self, watcher: Caller, seen: int) -> tuple[int, str]:
+        asked = {"since_event_id": seen, "limit": 200}
+        reply = await self.asked(OPERATIONS["get_changes"], asked, watcher)
+        lines = [
+            f"event: {event['type']}\nid: {event['id']}\ndata: {wire.dumps(event)}\n\n" for event in reply["events"]
+        ]
+        return reply["next_event_id"], "".join(lines)
+
+    def _file_of(self, worker: Worker, cwd: str) -> str:
+        """The file that grows with every change; empty for a room on a server."""
+        rooms = self._rooms(worker)
+        try:
+            engine = rooms.of_folder(cwd).engine
+            return engine.path + "-wal" if engine.name == "sqlite" else ""
+        finally:
+            rooms.close()
+
+    # --- MCP ----------------------------------------------------------------------------------------------------
+
+    async def _converse(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        """Streamable HTTP, by the SDK."""
+        from clearway.surfaces import http_mcp
+
+        if self._mcp is None:
+            self._mcp = http_mcp.Conversations(self, self._ending)
+            await self._mcp.begin()
+        await self._mcp.answer(scope, receive, send)
+
+    # --- rooms --------------------------------------------------------------------------------------------------
+
+    def settings(self) -> Settings:
+        """Those of whoever asks over HTTP, who has no environment here."""
+        return Settings(
+            {"CLEARWAY_HOME": self.host.settings.home, "HOME": self.host.settings.environ.get("HOME", "")}, 1
+        )
+
+    def _rooms(self, worker: Worker) -> Rooms:
+        return Rooms(self.settings(), say=self.host.say, shelf=worker.shelf(""))
+
+    async def asked(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        return await self._in_a_worker(lambda worker: self.ask(worker, operation, arguments, caller))
+
+    def ask(self, worker: Worker, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        rooms = self._rooms(worker)
+        try:
+            return rooms.ask(operation, arguments, caller)
+        finally:
+            rooms.close()
+
+    async def _in_a_worker(self, act: Callable[[Worker], Done]) -> Done:
+        made: Future[Done] = Future()
+
+        def work(worker: Worker) -> None:
+            try:
+                made.set_result(act(worker))
+            except BaseException as error:
+                made.set_exception(error)
+
+        self.host.workers.submit(work)
+        return await asyncio.wrap_future(made)
+
+
+Reply = tuple[int, str, bytes, dict[str, str]]  # status, content type, body, further headers
+
+
+class Request:
+    """What was asked. Headers are given by their names in lower case."""
+
+    def __init__(self, scope: dict[str, Any], receive: Receive) -> None:
+        self.method = str(scope["method"])
+        self.path = str(scope["path"])
+        self.receive = receive
+        self._headers: dict[str, str] = {}
+        self._repeated = False
+        for raw_name, raw_value in scope["headers"]:
+            name = raw_name.decode("latin-1").lower()
+            self._repeated |= name in self._headers and name in ("host", "origin", "authorization")
+            self._headers[name] = raw_value.decode("latin-1")
+        self.query = _query(scope.get("query_string", b""))
+
+    def header(self, name: str) -> str:
+        return "" if self._repeated else self._headers.get(name, "")
+
+    async def body(self) -> bytes:
+        """All of it, within bounds of size and time."""
+        try:
+            return await asyncio.wait_for(self._read(), HTTP_BODY_SECONDS)
+        except TimeoutError:
+            raise Refusal("INVALID_ARGUMENT", "The body did not come in time.") from None
+
+    async def _read(self) -> bytes:
+        body = bytearray()
+        while True:
+            message = await self.receive()
+            body += message.get("body", b"")
+            if len(body) > HOST_LINE_BYTES_MAX:
+                raise Refusal("LIMIT_EXCEEDED", f"A body has at most {HOST_LINE_BYTES_MAX} bytes.")
+            if not message.get("more_body", False):
+                return bytes(body)
+
+
+def _query(raw: bytes) -> dict[str, str]:
+    from urllib.parse import parse_qsl
+
+    return dict(parse_qsl(raw.decode("latin-1"), max_num_fields=16))
+
+
+def _turned_away(request: Request, hosts: set[str], origins: set[str]) -> Reply:
+    """Why somebody is not let in: a wrong Host, a foreign Origin, or no valid token."""
+    if request.header("host") not in hosts:
+        refusal, status = (
+            Refusal("FORBIDDEN", "This is not the server you mean."),
+            421 if request.path == "/mcp" else 403,
+        )
+    elif not _is_own(request.header("origin"), origins):
+        refusal, status = Refusal("FORBIDDEN", "Another page may not ask here."), 403
+    else:
+        refusal, status = Refusal("UNAUTHORIZED", "Show the token in run/http-token as a bearer token."), 401
+    more = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+    return status, _JSON, wire.dumps(refusal.as_dict()).encode(), more
+
+
+def _is_own(origin: str, origins: set[str]) -> bool:
+    return not origin or origin in origins
+
+
+def _refusal(refusal: Refusal) -> Reply:
+    return refusal.http_status, _JSON, wire.dumps(refusal.as_dict()).encode("utf-8", "backslashreplace"), {}
+
+
+def _caller(request: Request, host: Host) -> Caller:
+    """Who asks, as the headers say: an agent, and its session if it has one. A person asks in other ways."""
+    session = request.header("clearway-session")
+    if len(session) > SESSION_CHARS_MAX:
+        raise Refusal("INVALID_ARGUMENT", "Clearway-Session is too long.")
+    name = check_name(request.header("clearway-agent") or "http")
+    return Caller(name, session or None, client="http", cwd=request.header("clearway-cwd"), host=host.liveness.host)
+
+
+async def _say(send: Send, status: int, kind: str, body: bytes, more: dict[str, str]) -> None:
+    headers = [*_headers(kind, more), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _headers(kind: str, more: dict[str, str]) -> list[tuple[bytes, bytes]]:
+    named = {"Content-Type": kind, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **more}
+    return [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in named.items()]
+
+
+async def _send_part(send: Send, text: str) -> None:
+    await send({"type": "http.response.body", "body": text.encode("utf-8", "backslashreplace"), "more_body": True})
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _stamp(file: str) -> object:
+    try:
+        facts = os.stat(file)
+    except OSError:
+        return None
+    return facts.st_mtime_ns, facts.st_size, facts.st_ino

@@ -1,0 +1,70 @@
+"""MCP over Streamable HTTP: the SDK's own session manager, with JSON responses.
+
+A client that comes over HTTP has no process here. It says in headers what a hook would have told: its agent, its
+session, and the folder it works in; without a folder, a relative path is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from clearway.config import RESERVED_NAMES, Caller, agent_name, check_name
+from clearway.limits import HOST_LINE_BYTES_MAX, SESSION_CHARS_MAX
+from clearway.op import Operation
+from clearway.surfaces import mcp
+from clearway.surfaces.mcp_callers import known_name
+from clearway.surfaces.mcp_tools import Offer
+
+if TYPE_CHECKING:
+    from clearway.surfaces.http import Http, Receive, Send
+
+# The SDK serves a session in a task that begins with its first request, and so knows that one's headers.
+_asking: ContextVar[Mapping[str, str]] = ContextVar("headers of the request that opened this session")
+
+
+class Conversations:
+    """All conversations over HTTP with one host."""
+
+    def __init__(self, http: Http, ending: asyncio.Event) -> None:
+        self._http = http
+        self._ending = ending
+        self._ready = asyncio.Event()
+        server = mcp.server(Offer("core"), self._ask)
+        self._manager = mcp.http_manager(server, HOST_LINE_BYTES_MAX)
+
+    async def begin(self) -> None:
+        self._running = asyncio.ensure_future(self._run())
+        await self._ready.wait()
+
+    async def _run(self) -> None:
+        async with self._manager.run():
+            self._ready.set()
+            await self._ending.wait()
+
+    async def answer(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        await self._ready.wait()
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        if "clearway-session" not in headers:
+            headers["clearway-session"] = f"mcp-{self._http.host.clock.new_id()}"
+        _asking.set(headers)
+        await self._manager.handle_request(scope, receive, send)
+
+    async def _ask(
+        self, operation: Operation, arguments: dict[str, Any], client: str, meta: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        return await self._http.asked(operation, arguments, self._caller(client))
+
+    def _caller(self, client: str) -> Caller:
+        headers = _asking.get()
+        named = headers.get("clearway-agent", "")
+        name = check_name(named) if named else known_name(client) or agent_name(client)
+        return Caller(
+            f"{name}-agent" if name in RESERVED_NAMES else name,
+            headers["clearway-session"][:SESSION_CHARS_MAX],
+            client=known_name(client) or agent_name(client),
+            cwd=headers.get("clearway-cwd", ""),
+            host=self._http.host.liveness.host,
+        )

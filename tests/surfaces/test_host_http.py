@@ -1,0 +1,254 @@
+"""HTTP on the loopback address: who is let in, and the same answers as everywhere."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.surfaces.hosted import Hosted, hosted
+
+from clearway import catalog
+from clearway.config import Caller, Settings
+from clearway.limits import HOST_LINE_BYTES_MAX
+from clearway.rooms import Rooms
+from clearway.surfaces import hooks
+
+
+class Web:
+    """Somebody who asks over HTTP, and has read the token."""
+
+    def __init__(self, running: Hosted, repo: Path) -> None:
+        self.running = running
+        self.repo = repo
+        assert running.host.http is not None
+        self.port = running.host.http.port
+        self.token = Path(running.home, "run/http-token").read_text().strip()
+
+    def ask(
+        self, method: str, path: str, body: Any = None, *, token: str | None = None, **headers: str
+    ) -> tuple[int, dict[str, str], bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        if token != "":
+            named["Authorization"] = f"Bearer {token or self.token}"
+        data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+        connection.request(method, path, data, named)
+        answer = connection.getresponse()
+        said = answer.read()
+        connection.close()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, said
+
+    def operation(
+        self, name: str, *, headers: dict[str, str] | None = None, **given: Any
+    ) -> tuple[int, dict[str, Any]]:
+        more = {"Clearway_Agent": "anna", "Clearway_Cwd": str(self.repo), **(headers or {})}
+        status, _, said = self.ask("POST", f"/ask/{name}", given, **more)
+        return status, json.loads(said)
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path), "CLEARWAY_HOME": str(tmp_path / "state"), "PATH": os.environ["PATH"]}
+
+
+@pytest.fixture
+def web(environ: dict[str, str], repo: Path) -> Iterator[Web]:
+    with hosted(environ) as running:
+        yield Web(running, repo)
+        assert not running.said
+
+
+# --- who is let in ----------------------------------------------------------------------------------------------------
+
+CLOSED = [("POST", "/ask/room"), ("POST", "/hook/claude"), ("GET", "/events"), ("GET", "/metrics"), ("POST", "/mcp")]
+
+
+@pytest.mark.parametrize(("method", "path"), CLOSED)
+def test_without_the_token_nothing_is_answered(web: Web, method: str, path: str) -> None:
+    for token in ("", "wrong", web.token[:-1], web.token + "x"):
+        status, headers, said = web.ask(method, path, token=token)
+        assert (status, headers["www-authenticate"]) == (401, "Bearer")
+        assert json.loads(said)["code"] == "UNAUTHORIZED" and web.token.encode() not in said
+
+
+@pytest.mark.parametrize(("method", "path"), [*CLOSED, ("GET", "/healthz")])
+def test_a_wrong_host_or_a_foreign_page_is_turned_away(web: Web, method: str, path: str) -> None:
+    for name in ("example.com", f"example.com:{web.port}", "127.0.0.1", "127.0.0.1:1", ""):
+        assert web.ask(method, path, Host=name)[0] == (421 if path == "/mcp" else 403)
+    for origin in ("http://example.com", "null", f"https://127.0.0.1:{web.port}", "http://127.0.0.1"):
+        assert web.ask(method, path, Origin=origin)[0] == 403
+    assert web.ask("GET", "/healthz", Origin=f"http://127.0.0.1:{web.port}")[0] == 200
+
+
+def test_the_token_is_its_owners_alone_and_new_each_time(environ: dict[str, str]) -> None:
+    tokens: set[str] = set()
+    file = Path(environ["CLEARWAY_HOME"], "run/http-token")
+    for _ in range(2):
+        with hosted(environ):
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600
+            tokens.add(file.read_text())
+        assert not file.exists()
+    assert len(tokens) == 2 and all(len(token) > 40 for token in tokens)
+
+
+def test_it_listens_on_the_loopback_address_only(web: Web) -> None:
+    assert web.running.host.http is not None
+    assert web.running.host.http.listener.getsockname()[0] == "127.0.0.1"
+
+
+def test_what_is_not_there_and_what_is_asked_otherwise(web: Web) -> None:
+    assert web.ask("GET", "/nothing")[0] == 404
+    assert web.ask("GET", "/ask/room")[0] == 405
+    assert web.ask("DELETE", "/events")[0] == 405
+
+
+def test_bodies_are_bounded(web: Web) -> None:
+    status, _, said = web.ask("POST", "/ask/room", b"x" * (HOST_LINE_BYTES_MAX + 1))
+    assert (status, json.loads(said)["code"]) == (400, "LIMIT_EXCEEDED")
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b"\xff\xfe", b"7"])
+def test_a_body_that_is_no_object_is_refused(web: Web, body: bytes) -> None:
+    status, _, said = web.ask("POST", "/ask/room", body)
+    assert (status, json.loads(said)["code"]) == (400, "INVALID_ARGUMENT")
+
+
+# --- the same answers -------------------------------------------------------------------------------------------------
+
+
+def test_operations_answer_as_at_the_door(web: Web) -> None:
+    status, made = web.operation("create_issue", title="One", description="text")
+    assert (status, made["display_id"]) == (200, "ISSUE-1")
+    status, refused = web.operation("get_issue", issue_id="ISSUE-9")
+    assert (status, refused["code"]) == (404, "ISSUE_NOT_FOUND")
+    status, refused = web.operation("no_such_operation")
+    assert (status, refused["code"]) == (400, "INVALID_ARGUMENT")
+    rooms = Rooms(Settings(web.running.environ))
+    caller = Caller("anna", cwd=str(web.repo), host=rooms.liveness.host)
+    here = rooms.ask(catalog.OPERATIONS["get_issue"], {"issue_id": "ISSUE-1"}, caller)
+    rooms.close()
+    assert web.operation("get_issue", issue_id="ISSUE-1") == (200, here)
+
+
+def test_a_key_in_a_header_answers_once(web: Web) -> None:
+    headers = {"Idempotency_Key": "k1", "Clearway_Session": "s1"}
+    first = web.operation("create_issue", headers=headers, title="One")
+    assert web.operation("create_issue", headers=headers, title="One") == first
+    status, refused = web.operation("create_issue", headers=headers, title="Two")
+    assert (status, refused["code"]) == (409, "IDEMPOTENCY_CONFLICT")
+
+
+def test_nobody_is_a_person_over_http(web: Web) -> None:
+    status, refused = web.operation("pause_guard", headers={"Clearway_Agent": "human"})
+    assert (status, refused["code"]) == (403, "RESERVED_NAME")
+    assert web.operation("pause_guard")[0] == 403
+
+
+def test_a_hook_is_answered_in_its_clients_words(web: Web) -> None:
+    payload: dict[str, Any] = {"hook_event_name": "PreToolUse", "session_id": "s1", "cwd": str(web.repo)}
+    given = {"file_path": str(web.repo / "free.txt"), "old_string": "a", "new_string": "b"}
+    edit = payload | {"tool_name": "Edit", "tool_input": given}
+    status, headers, said = web.ask("POST", "/hook/claude", edit)
+    assert (status, headers["clearway-exit"], said) == (200, "0", b"")
+    status, headers, said = web.ask("POST", "/hook/claude", edit | {"session_id": "s2"})
+    alone = hooks.answer("claude", json.dumps(edit | {"session_id": "s2"}).encode(), web.running.environ)
+    assert (said.decode(), headers["clearway-exit"]) == (alone[0], "0")
+    assert "free.txt is held by claude-code" in alone[0]
+
+
+# --- figures and events -----------------------------------------------------------------------------------------------
+
+
+def test_health_is_a_write_that_works(web: Web) -> None:
+    assert web.ask("GET", "/healthz", token="")[::2] == (200, b'{"ok":true}')
+    run = Path(web.running.home, "run")
+    run.rename(run.with_name("away"))
+    run.write_text("no folder")
+    try:
+        status, _, said = web.ask("GET", "/healthz", token="")
+    finally:
+        run.unlink()
+        run.with_name("away").rename(run)
+    assert (status, json.loads(said)["code"]) == (503, "STORAGE_FAILURE")
+
+
+def test_figures_are_in_the_words_of_prometheus(web: Web) -> None:
+    status, headers, said = web.ask("GET", "/metrics")
+    assert (status, headers["content-type"]) == (200, "text/plain; version=0.0.4")
+    lines = said.decode().splitlines()
+    assert "# TYPE clearway_host_clients gauge" in lines
+    assert any(line.startswith("clearway_host_questions_total ") for line in lines)
+
+
+def test_events_come_as_they_happen_and_go_on_where_they_ended(web: Web) -> None:
+    web.operation("create_issue", title="Before")
+    connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=30)
+    headers = {"Authorization": f"Bearer {web.token}", "Clearway-Cwd": str(web.repo), "Last-Event-ID": "0"}
+    connection.request("GET", "/events", headers=headers)
+    answer = connection.getresponse()
+    assert (answer.status, answer.getheader("content-type")) == (200, "text/event-stream")
+    first = [answer.readline().decode() for _ in range(4)]
+    assert first[0] == "event: issue_created\n" and first[1] == "id: 1\n" and first[3] == "\n"
+    assert json.loads(first[2].removeprefix("data: "))["id"] == 1
+    web.operation("create_issue", title="While")
+    second = [answer.readline().decode() for _ in range(4)]
+    assert second[:2] == ["event: issue_created\n", "id: 2\n"]
+    if answer.fp is not None:
+        answer.close()
+    connection.close()
+
+
+def test_no_more_streams_than_there_is_room_for(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    from clearway.surfaces import http as ours
+
+    web.operation("create_issue", title="One")
+    monkeypatch.setattr(ours, "STREAMS_MAX", 1)
+    connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=30)
+    headers = {"Authorization": f"Bearer {web.token}", "Clearway-Cwd": str(web.repo), "Last-Event-ID": "0"}
+    connection.request("GET", "/events", headers=headers)
+    answer = connection.getresponse()
+    assert answer.status == 200 and answer.readline()
+    assert web.ask("GET", f"/events?cwd={web.repo}")[0] == 503
+    answer.close()
+    connection.close()
+
+
+def test_a_slow_client_holds_up_nobody(web: Web) -> None:
+    slow = [socket.create_connection(("127.0.0.1", web.port)) for _ in range(20)]
+    for connection in slow:
+        connection.sendall(b"POST /ask/room HTTP/1.1\r\nHost: 127.0.0.1:")
+    assert web.ask("GET", "/healthz")[0] == 200
+    for connection in slow:
+        connection.close()
+
+
+# --- MCP --------------------------------------------------------------------------------------------------------------
+
+
+def test_mcp_speaks_streamable_http(web: Web) -> None:
+    def say(message: dict[str, Any], **more: str) -> tuple[int, dict[str, str], bytes]:
+        accepts = {"Accept": "application/json, text/event-stream", "Content_Type": "application/json"}
+        return web.ask("POST", "/mcp", message, **accepts, Clearway_Cwd=str(web.repo), **more)
+
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "zed", "version": "1"}}
+    status, headers, said = say({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+    assert status == 200 and json.loads(said)["result"]["serverInfo"]["name"] == "clearway"
+    session = {"Mcp_Session_Id": headers["mcp-session-id"], "Mcp_Protocol_Version": "2025-06-18"}
+    assert say({"jsonrpc": "2.0", "method": "notifications/initialized"}, **session)[0] == 202
+    params = {"name": "create_issue", "arguments": {"title": "One"}}
+    status, _, said = say({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}, **session)
+    made = json.loads(said)["result"]
+    assert status == 200 and made["structuredContent"]["display_id"] == "ISSUE-1"
+    claim = {"name": "claim_paths", "arguments": {"paths": ["free.txt"]}}
+    _, _, said = say({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": claim}, **session)
+    assert not json.loads(said)["result"]["isError"], said
+    status, owner = web.operation("path_owner", path="free.txt")
+    assert (status, owner["agent"]) == (200, "zed")
+    assert owner["session"].startswith("mcp-")
