@@ -1,6 +1,7 @@
 """Cline: a small script for each event among its hooks, the MCP server in its settings.
 
-Cline can only be advised, so nothing that is registered here promises more. Each script is a file of ours alone.
+Cline's own way to refuse a call ends its whole run. On the command line a refused call is therefore made to fail; the
+extension can only be told. Each script is a file of ours alone.
 """
 
 from __future__ import annotations
@@ -25,12 +26,11 @@ EVENTS = (
     "TaskError",
     "SessionShutdown",
 )
-_ADVISORY = (
-    "Advisory only: Cline's way to refuse a call ends its whole run, so a refusal is told to the model, and on the "
-    "command line the call is made to fail. Not proved with the real client."
-)
+_COMMAND_LINE = "On the command line a refused call is made to fail, and the agent goes on."
 _EXTENSION = (
-    "The extension reads hooks only where they are enabled in its settings, and from its own folder in older versions."
+    "Advisory only in the extension: there a refusal is told to the model and stops nothing, because Cline's own way to "
+    "refuse ends the whole run. It runs hooks only where they are enabled in its settings; older versions have another "
+    "folder for them."
 )
 _PROJECT_SCOPE = "The scripts name paths of this machine, so keep them out of git."
 
@@ -45,7 +45,7 @@ def files(asked: Asked) -> list[SettingsFile]:
     script = (
         f"#!/bin/sh\n# Clearway's guard; written by `clearway connect cline`.\n{hook_command(CLIENT, asked.binding)}\n"
     )
-    notes = (_ADVISORY, _EXTENSION, *((_PROJECT_SCOPE,) if project else ()))
+    notes = (_COMMAND_LINE, _EXTENSION, *((_PROJECT_SCOPE,) if project else ()))
     entry = mcp_entry(asked.binding)
     scripts = [
         SettingsFile(

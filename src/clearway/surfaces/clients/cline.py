@@ -1,7 +1,8 @@
-"""Cline's hooks, of its command line and of its extension. Here we can only advise.
+"""Cline's hooks, of its command line and of its extension.
 
 A `cancel` ends the whole run, so that the agent could not go on with something else: it is never said. A denial is
-told to the model as context, and on the command line the call is given other arguments, with which it must fail.
+told to the model as context. On the command line the call is also given other arguments, with which it must fail; in
+the extension that is all, so there we only advise.
 """
 
 from __future__ import annotations
