@@ -155,13 +155,23 @@ def test_the_instructions_are_short_and_their_first_line_stands_alone() -> None:
 TOOLS = [operation for operation in catalog.OPERATIONS.values() if operation.tool]
 
 
+def test_the_core_lists_what_is_often_needed_and_takes_the_rest() -> None:
+    core, full = (
+        {tool["name"]: tool["inputSchema"]["properties"] for tool in Offer(p).tools} for p in ("core", "full")
+    )
+    rare = {(name, argument) for name in core for argument in full[name].keys() - core[name].keys()}
+    assert rare == {(o.name, argument) for o in TOOLS if o.core for argument in o.rare}
+    assert ("list_issues", "include_archived") in rare
+    for name, argument in rare:
+        assert argument in {parameter.name for parameter in arguments.parameters(catalog.OPERATIONS[name])}
+
+
 @pytest.mark.parametrize("operation", TOOLS, ids=lambda operation: operation.name)
 def test_a_tool_says_only_what_a_model_needs(operation: Any) -> None:
     (tool,) = [tool for tool in Offer("full").tools if tool["name"] == operation.name]
-    assert set(tool) <= {"name", "description", "inputSchema", "annotations", "_meta"}
+    assert set(tool) <= {"name", "description", "inputSchema", "annotations"}
     assert tool["inputSchema"]["additionalProperties"] is False
     assert 1 <= len(re.findall(r"\.(?:\s|$)", tool["description"])) <= 2, "one sentence, or two"
-    assert ("_meta" in tool) == operation.core
 
 
 @pytest.mark.parametrize("operation", catalog.OPERATIONS.values(), ids=lambda operation: operation.name)
