@@ -87,6 +87,7 @@ def test_any_line_is_read_within_its_bounds_and_always_the_same(line: str) -> No
 @given(LINES)
 @example("./a=b.sh")
 @example("=src/a.py")
+@example("~")
 @bounded(250)
 def test_what_needs_no_parser_writes_nothing_that_a_parser_would_see(line: str) -> None:
     """The glance that spares most commands the parser is modest enough."""

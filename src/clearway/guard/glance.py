@@ -57,7 +57,7 @@ def starts_nothing(command: str, declared: bool = False) -> bool:
     for words in found:
         first = words[0].translate(_QUOTES)
         program = first.rpartition("/")[2]
-        if "/" in first or "<" in first or not first or program in _KEYWORDS:
+        if "/" in first or "<" in first or first[:1] == "~" or not first or program in _KEYWORDS:
             return False
         if program == "find" and not _find(words[1:]):
             return False
