@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command("git-hooks")
 @click.argument("what", metavar="install|remove", type=click.Choice(["install", "remove"]))
 def git_hooks(what: str) -> None:
-    """Put our git hooks into this repository, in front of what is there, or take them out again."""
+    """Put our git hooks into this repository, or take them out: install, remove."""
     run = this_run()
     done = install(run) if what == "install" else _remove(run)
     if run.as_json:
