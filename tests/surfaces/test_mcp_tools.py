@@ -1,4 +1,4 @@
-"""Tools of other MCP servers: what writes here is checked like an edit, readers and servers elsewhere are left alone."""
+"""Tools of other MCP servers: what writes here is checked like an edit, readers and others are left alone."""
 
 from __future__ import annotations
 
