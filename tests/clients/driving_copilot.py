@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from driving import KEY, Client, Gate
+from driving import KEY, Client, Gate, Run
 from scripted_model import Call, Performance, ScriptedModel, Step, call, say
 
 
@@ -42,6 +42,10 @@ class CopilotCli(Client):
 
     def report(self, text: str) -> Step:
         return say(text)
+
+    def session_of(self, run: Run) -> int:
+        """The process that runs hooks."""
+        return run.process.pid
 
     def _command(self, model: ScriptedModel, asks_first: bool) -> list[str]:
         return [str(self.program), "--allow-all-tools", "--allow-all-paths", "--trust-folder", "-p"]

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from driving import KEY, Client, Desk, Gate
+from driving import KEY, Client, Desk, Gate, Run
 from scripted_model import Call, Performance, ScriptedModel, Step, call, say
 
 
@@ -56,6 +56,13 @@ class GeminiCli(Client):
     def report(self, text: str) -> Step:
         """What a subagent says last."""
         return call(Call("complete_task", {"result": text}))
+
+    def session_of(self, run: Run) -> int:
+        """The process that runs hooks: the client starts itself again, and the first one only waits."""
+        pid = run.process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        assert len(children) == 1, children
+        return int(children[0])
 
     def _settings(self) -> dict[str, Any]:
         return {

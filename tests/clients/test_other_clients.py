@@ -5,6 +5,8 @@ What they have in common with the others is in test_two_agents.py.
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -101,6 +103,27 @@ def test_what_is_told_once_reaches_the_model(other: Other, product: Product, des
     later = [shown.text for shown in run.wait().model.turns[len(works) + 1 :]]
     assert len(later) == 3
     assert sum("app.py" in text for text in later) == 1
+
+
+def test_the_death_of_the_process_that_runs_hooks_frees_what_it_held(
+    other: Other, product: Product, desk: Desk
+) -> None:
+    """Gemini and Qwen start themselves twice: the first process is not the session."""
+    app = desk.file("app.py")
+    gate = desk.gate()
+
+    def works(shown: Shown) -> Performance:
+        yield from each(other.edits(app, "print(1)", "print(2)"))
+        yield from other.stand_at(gate)
+
+    run = other.start(works)
+    gate.wait_until_reached(run)
+    os.kill(other.session_of(run), signal.SIGKILL)
+    next_one = type(other)(other.program, desk)
+    next_one.play(in_turn(next_one.edits(app, "print(2)", "print(3)")))
+    assert app.read_text() == "print(3)\n"
+    gate.let_go()
+    run.close()
 
 
 def test_gemini_is_denied_though_a_start_up_file_speaks_first(gemini: GeminiCli, held: Path, desk: Desk) -> None:

@@ -42,11 +42,8 @@ TAKES_CONTEXT: dict[Moment, str] = {
     "prompt": "UserPromptSubmit",
     "child_start": "SubagentStart",
 }
-# Events are told apart by keys where the payload does not name them, as in every camelCase one.
+# Events without a tool are told apart by keys where the payload does not name them, as in every camelCase one.
 _BY_KEYS: tuple[tuple[str, Moment], ...] = (
-    ("toolResult", "after"),
-    ("error", "failed"),
-    ("toolName", "before"),
     ("initialPrompt", "start"),
     ("source", "start"),
     ("prompt", "prompt"),
@@ -101,6 +98,8 @@ def answer(call: ToolCall, decision: Decision) -> tuple[str, str, int]:
 def _moment(said: shapes.Payload) -> Moment:
     if said.text("hook_event_name", "hookName"):
         return shapes.read_moment(said, "hook_event_name", "hookName")
+    if "toolName" in said.raw:
+        return "after" if "toolResult" in said.raw else "failed" if "error" in said.raw else "before"
     if "agentName" in said.raw and "stopReason" in said.raw:
         return "child_stop"
     found: Moment | None = next((moment for key, moment in _BY_KEYS if key in said.raw), None)
