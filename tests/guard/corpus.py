@@ -1,8 +1,8 @@
 """Command lines as agents write them, each with the verdict that the guard owes it.
 
-The repository that they run in has held.txt, deploy (the whole folder), src/a.py, "a b.txt", web/app.ts and
-package-lock.json held by another; free.txt, run.py, src/b.py, web/own.ts and package.json are free. link.txt leads to
-held.txt, list.txt names it, bundle.tar.gz and bundle.zip hold files of these names, own.zip does not.
+In the repository that they run in, another holds held.txt, deploy (the whole folder), src/a.py, "a b.txt", web/app.ts,
+package-lock.json and one of the files in many; free.txt, run.py, src/b.py, web/own.ts and package.json are free.
+link.txt leads to held.txt, list.txt names it, bundle.tar.gz and bundle.zip hold files of these names, own.zip does not.
 
 REFUSED changes or may change what is held, and is refused before it runs. AFTER may change it where no reading of the
 line can tell: allowed, and compared after the call. ALLOWED changes nothing of anybody.
@@ -310,6 +310,8 @@ REFUSED = [
     "cmd /c 'del held.txt'",
     'cmd.exe /c "copy /Y free.txt src\\a.py"',
     # spellings on purpose
+    "rm many/*",
+    "sed -i s/a/b/ **/*.py",
     "echo x | sudo tee held.txt",
     "cp -r web/* deploy/",
     "cp --no-target-directory free.txt held.txt",

@@ -18,12 +18,13 @@ from tests.guard.corpus import AFTER, ALLOWED, REFUSED
 
 from clearway.guard import formatters, gitpaths, inplace, movers, outputs, packages, powershell, shellrunners
 from clearway.guard.shell import cannot_write
+from clearway.guard.shellglobs import NAMES_MAX
 from clearway.guard.shellwalk import Walk
 from clearway.guard.shellwords import UNKNOWN, Scope, Value
 from clearway.guard.writers import RUNNING, RUNS_OTHERS, SOMETIMES, WRITERS, Run, written_by
 from clearway.surfaces import hooks
 
-HELD = ("held.txt", "deploy", "src/a.py", "a b.txt", "web/app.ts", "package-lock.json")
+HELD = ("held.txt", "deploy", "src/a.py", "a b.txt", "web/app.ts", "package-lock.json", "many/7.txt")
 
 
 class Corner:
@@ -32,7 +33,7 @@ class Corner:
     def __init__(self, tmp_path: Path, repo: Path) -> None:
         self.repo = repo
         self.home = tmp_path / "state"
-        self.children = [subprocess.Popen(["cat"], stdin=subprocess.PIPE) for _ in "ab"]
+        self.children = [subprocess.Popen(["cat"], stdin=subprocess.PIPE) for _ in "abg"]
         self.environ = {"HOME": str(tmp_path), "CLEARWAY_HOME": str(self.home), "PATH": os.environ["PATH"]}
         self.asked = 0
         for path in HELD:
@@ -43,7 +44,7 @@ class Corner:
         """The reason why it is refused, or an empty text."""
         payload = {"session_id": session, "cwd": str(self.repo), "hook_event_name": event, "tool_name": tool}
         payload |= {"tool_input": given, "tool_use_id": call}
-        environ = self.environ | {"CLAUDE_PID": str(self.children[session == "beta"].pid)}
+        environ = self.environ | {"CLAUDE_PID": str(self.children["abg".index(session[0])].pid)}
         out, err, code = hooks.answer("claude", json.dumps(payload).encode(), environ)
         assert (err, code) == ("", 0), (given, err)
         return json.loads(out)["hookSpecificOutput"].get("permissionDecisionReason", "") if out else ""
@@ -65,6 +66,9 @@ def corner(tmp_path: Path, repo: Path) -> Iterator[Corner]:
     for file in ("web/app.ts", "web/own.ts", "package.json", "package-lock.json"):
         (repo / file).parent.mkdir(exist_ok=True)
         (repo / file).write_text("{}\n")
+    (repo / "many").mkdir()
+    for number in range(NAMES_MAX + 1):
+        (repo / "many" / f"{number}.txt").touch()
     (repo / "link.txt").symlink_to("held.txt")
     (repo / "list.txt").write_text("held.txt\n")
     (repo / ".gitignore").write_text("out/\n*.log\n")
@@ -106,6 +110,24 @@ def test_what_is_harmless_passes(corner: Corner) -> None:
 )
 def test_a_client_whose_shell_is_powershell_is_read_too(corner: Corner, command: str) -> None:
     assert "PATH_HELD" in corner.tell("beta", "PreToolUse", "PowerShell", {"command": command}, "call")
+
+
+def test_what_a_command_writes_is_leased_where_somebody_may_edit_it(corner: Corner) -> None:
+    for command, file, leased in (
+        ("echo x > free.txt", "free.txt", True),
+        ("mv src/b.py src/c.py", "src/b.py", True),
+        ("sed -i s/a/b/ web/own.ts", "web/own.ts", True),
+        ("echo x > out/x.txt", "out/x.txt", False),  # ignored
+        ("make > make.log", "make.log", False),
+        ("mkdir -p build && echo x > build/x", "build/x", False),
+        ("touch node_modules/m/index.js", "node_modules/m/index.js", False),
+        ("echo x > ../beside.txt", "../beside.txt", False),  # in no repository
+        ("black web", "web/d.py", False),  # only asked about
+        ("touch run.py", "run.py", False),  # changes nothing
+    ):
+        assert corner.runs(command)[0] == "", command
+        given = {"file_path": str(corner.repo / file), "old_string": "a", "new_string": "b"}
+        assert corner.tell("gamma", "PreToolUse", "Edit", given, "edit").startswith("PATH_HELD") == leased, command
 
 
 def test_there_are_enough_of_them() -> None:

@@ -7,12 +7,15 @@ names. Other conditions (age, size, owner, what is left out) make it unknown.
 from __future__ import annotations
 
 from clearway.guard.goals import below
-from clearway.guard.shellwords import ANY, UNKNOWN, Value
+from clearway.guard.shellglobs import ANY
+from clearway.guard.shellwords import UNKNOWN, Value
 from clearway.guard.writers import split_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clearway.guard.writers import Run
+
+ACTS_MAX = 32  # of one search; what goes beyond is not followed
 
 _RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _WRITES = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
@@ -67,7 +70,9 @@ def find(run: Run) -> Value:
     acts: list[tuple[str, list[Value]]] = []
     while at < len(words):
         at = _condition(search, words, at, acts)
-    for act, rest in acts:
+    if len(acts) > ACTS_MAX:
+        run.walk.unknown = True
+    for act, rest in acts[:ACTS_MAX]:
         _act(run, search, act, rest)
     printed = search.found()
     silent = any(act == "-delete" or act in _RUNS for act, _ in acts)

@@ -7,7 +7,8 @@ a formatter leaves alone what is in shape already.
 from __future__ import annotations
 
 from clearway.guard.goals import below, edits, found_by
-from clearway.guard.shellwords import ANY, Value
+from clearway.guard.shellglobs import ANY
+from clearway.guard.shellwords import Value
 from clearway.guard.writers import split_options
 
 TYPE_CHECKING = False

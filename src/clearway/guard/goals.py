@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 
-from clearway.guard.shellwords import ANY, DEEP, Value
+from clearway.guard.shellglobs import ANY, DEEP
+from clearway.guard.shellwords import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

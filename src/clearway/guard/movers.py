@@ -17,7 +17,8 @@ from clearway.guard.goals import (
     is_link,
     landed,
 )
-from clearway.guard.shellwords import ANY, DEEP, Value
+from clearway.guard.shellglobs import ANY, DEEP
+from clearway.guard.shellwords import Value
 from clearway.guard.writers import split_options
 
 TYPE_CHECKING = False

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 
 from clearway.guard.goals import base_name, beside, deletes, edits, in_folder, under
-from clearway.guard.shellwords import SOME, Value
+from clearway.guard.shellglobs import SOME
+from clearway.guard.shellwords import Value
 from clearway.guard.writers import split_options
 
 TYPE_CHECKING = False

@@ -9,6 +9,8 @@ import os
 
 # In a text that is still to be split and expanded, this stands before a character that was quoted.
 QUOTED = "\0"
+# In a path that stands for others: any folders, or none; any characters of one name; a name unknown altogether.
+DEEP, ANY, SOME = "\x02", "\x03", "\x04"
 NAMES_MAX = 512
 ENTRIES_MAX = 10_000
 
@@ -19,8 +21,15 @@ def has_glob(marked: str) -> bool:
 
 
 def globbed(marked: str, cwd: str) -> list[str]:
-    """What a pattern finds, spelled as a shell would; nothing where it finds nothing or too much."""
+    """What a pattern finds, spelled as a shell would. Where that is too much, and where two stars may reach across
+    folders, the pattern itself, as a path with wildcards."""
     marked = marked.replace(QUOTED + "\1", "")  # the mark of a pair of quotes
+    if "**" in _without_quoted(marked).split("/"):
+        return [*filter(None, [_swept(marked)]), *_globbed(marked, cwd)]
+    return _globbed(marked, cwd)
+
+
+def _globbed(marked: str, cwd: str) -> list[str]:
     found = ["/" if marked[:1] == "/" else ""]
     entries = 0
     for part in filter(None, marked.split("/")):
@@ -36,9 +45,23 @@ def globbed(marked: str, cwd: str) -> list[str]:
             longer += [os.path.join(folder, name) for name in names if hidden or name[:1] != "."
                        if matches(name, tokens)]  # fmt: skip
             if len(longer) > NAMES_MAX or entries > ENTRIES_MAX:
-                return []
+                return [*filter(None, [_swept(marked)])]
         found = longer
     return [path for path in found if path and os.path.lexists(os.path.join(cwd, path))]
+
+
+def _swept(marked: str) -> str:
+    """A pattern of stars as a path with wildcards; empty for one with more."""
+    parts: list[str] = []
+    for part in marked.split("/"):
+        tokens = _tokens(part)
+        if tokens == [QUOTED + "*"] * 2:
+            parts.append(DEEP)
+        elif any(token[:2] in {QUOTED + "?", QUOTED + "["} for token in tokens):
+            return ""
+        else:
+            parts.append("".join(ANY if token == QUOTED + "*" else token for token in tokens))
+    return "/".join(parts)
 
 
 def names_in(folder: str) -> list[str]:

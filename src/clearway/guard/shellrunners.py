@@ -11,7 +11,8 @@ from clearway import repository
 from clearway.guard.finders import find, found_by_name
 from clearway.guard.goals import base_name, below, beside
 from clearway.guard.shell import of_windows
-from clearway.guard.shellwords import ANY, UNKNOWN, Value, join, replaced
+from clearway.guard.shellglobs import ANY
+from clearway.guard.shellwords import UNKNOWN, Value, join, replaced
 from clearway.guard.starters import interpreter, script_of
 from clearway.guard.writers import split_options
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from clearway.guard.shellglobs import QUOTED, globbed, has_glob
+from clearway.guard.shellglobs import ANY, DEEP, QUOTED, SOME, globbed, has_glob
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,9 +22,6 @@ ALTERNATIVES_MAX = 512  # texts that one word may become; what goes beyond makes
 VALUE_CHARS_MAX = 32 * 1_048_576  # of all these texts together: doubling in a loop ends here
 BRACES_MAX = 64
 EXPANDED_CHARS_MAX = 65_536  # a longer word with anything to expand in it is not a path
-
-# In a path that a program finds by itself: any folders, or none; any characters of one name; a name unknown altogether.
-DEEP, ANY, SOME = "\x02", "\x03", "\x04"
 
 # This shows that there was a pair of quotes, even with nothing in it.
 EMPTY_QUOTES = QUOTED + "\1"

@@ -10,8 +10,8 @@ import os
 
 from clearway import policy
 from clearway.crew import leases, worktrees
-from clearway.guard.shellglobs import QUOTED, matches
-from clearway.guard.shellwords import ANY, DEEP, SOME, is_swept
+from clearway.guard.shellglobs import ANY, DEEP, QUOTED, SOME, matches
+from clearway.guard.shellwords import is_swept
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
