@@ -130,3 +130,10 @@ def test_an_allowed_call_is_silent_and_no_other_moment_is_denied() -> None:
     assert answer(uses("editor", {"path": "a.py"})) is None
     for hook in ("agent_end", "prompt_submit", "session_shutdown", "TaskComplete"):
         assert cline.answer(of_cli(hook), Decision(deny="no", context="")) == ("", "no\n", 0)
+
+
+@pytest.mark.parametrize("hook", [[], {}, None, 5])
+def test_a_hook_of_another_shape_is_no_trouble(hook: Any) -> None:
+    call = cline.read({"hookName": hook, "preToolUse": {"toolName": "editor", "parameters": {"path": "a.py"}}}, {})
+    assert (call.moment, bool(call.problem)) == ("before", True)
+    assert answer(call, "no")["context"] == "no"

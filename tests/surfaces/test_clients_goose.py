@@ -61,3 +61,9 @@ def test_a_denial_is_a_decision_to_block() -> None:
     out, err, code = goose.answer(call, Decision(deny="a.py is held", context="note"))
     assert (json.loads(out), err, code) == ({"decision": "block", "reason": "a.py is held"}, "", 0)
     assert goose.answer(call, Decision(deny="", context="note")) == ("", "", 0)
+
+
+@pytest.mark.parametrize("verb", [[], {}, None, 5])
+def test_a_verb_of_another_shape_is_no_trouble(verb: Any) -> None:
+    call = read("PreToolUse", "developer__text_editor", {"command": verb, "path": "a.py"})
+    assert [target.path for target in call.targets] == ["a.py"]

@@ -29,7 +29,7 @@ TOOLS: dict[str, Kind] = {
     **dict.fromkeys(("platform__manage_schedule", "todo__todo_write", "todo__write"), "other"),
 }
 TAKES_CONTEXT: dict[Moment, str] = {}
-_READING = frozenset({"view"})  # of developer__text_editor, which names what it does in an argument
+_READING = "view"  # of developer__text_editor, which names what it does in an argument
 
 
 def read(payload: dict[str, Any], environ: Mapping[str, str]) -> ToolCall:
@@ -51,7 +51,7 @@ def read(payload: dict[str, Any], environ: Mapping[str, str]) -> ToolCall:
         call.tool = tool
         if tool != f"{_OWN}text_editor":
             shapes.read_server_tool(call, server, name, given)
-        elif not (shapes.is_object(given) and given.get("command") in _READING):
+        elif not (shapes.is_object(given) and given.get("command") == _READING):
             call.kind = "edit"
             shapes.read_what_it_does(call, said, _without_command(given))
         else:
