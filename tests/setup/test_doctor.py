@@ -27,6 +27,7 @@ ORDER = [
     "program", "shell_parser", "environment", "home", "modes", "file_system", "disk", "space", "room", "write",
     "integrity", "schema", "log", "backups", "aside", "guard",
     *(f"{client}_{what}" for client in CLIENTS for what in ("hooks", "mcp")), "git_hooks", "guard_open", "unknown_tools",
+    "host",
 ]  # fmt: skip
 
 

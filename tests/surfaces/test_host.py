@@ -22,6 +22,7 @@ from clearway.config import Caller, Settings
 from clearway.errors import Refusal
 from clearway.limits import HOST_FIRST_WORD_MS, HOST_IDLE_MS, HOST_LINE_BYTES_MAX
 from clearway.rooms import Rooms
+from clearway.setup import doctor
 from clearway.surfaces import faststep, hooks, host, host_answers, host_start, host_wire
 from clearway.surfaces.remote import Remote
 
@@ -423,3 +424,26 @@ def test_it_lets_time_pass_in_rooms_that_nobody_asks(environ: dict[str, str], re
     assert [event for event in log["events"] if event["type"] == "paths_released"], log
     assert list(Path(running.home, "rooms").glob("*/backups/daily-*.db"))
     assert not running.said
+
+
+# --- what doctor says of it -------------------------------------------------------------------------------------------
+
+
+def test_doctor_tells_how_the_host_is(environ: dict[str, str], repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def told() -> tuple[str, str]:
+        found = doctor.examine(Settings(environ), str(repo), ask_host=host_start.status)
+        check = next(check for check in found if check["name"] == "host")
+        return check["level"], check["message"]
+
+    assert told() == ("ok", "no host is running; everything works without it")
+    with hosted(environ) as running:
+        assert told() == ("ok", f"host {os.getpid()} answers for this home")
+        with monkeypatch.context() as patch:
+            patch.setattr(doctor, "__version__", "0.0.9")
+            assert told()[0] == "notice" and "this is 0.0.9" in told()[1]
+        with monkeypatch.context() as patch:
+            patch.setattr(host_wire, "connect", lambda home, seconds: None)
+            assert told() == ("notice", "a host is running and does not answer; clients do without it")
+        running.host.failed = 2
+        assert told()[0] == "notice" and "2 times" in told()[1]
+    assert told()[0] == "ok"

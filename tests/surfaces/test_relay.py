@@ -390,3 +390,30 @@ def test_a_relay_ends_with_its_parent(machine: Machine) -> None:
         waiting.wait(0.05)
     else:
         pytest.fail("the relay outlived its parent")
+
+
+# --- what a person does with it ---------------------------------------------------------------------------------------
+
+
+def test_a_person_starts_shows_and_stops_the_host(machine: Machine) -> None:
+    def clearway(*words: str) -> tuple[int, str]:
+        command = [sys.executable, "-m", "clearway.surfaces.cli", *words]
+        done = subprocess.run(
+            command, env=machine.environ, cwd=machine.repo, capture_output=True, text=True, timeout=60
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    assert clearway("host", "status") == (1, "No host is running; everything works without it.\n")
+    status, said = clearway("--json", "host", "start")
+    assert status == 0 and json.loads(said)["running"]
+    pid = json.loads(said)["pid"]
+    assert json.loads(clearway("--json", "host", "start")[1])["pid"] == pid
+    status, said = clearway("host", "run")
+    assert status == 5 and said.startswith("STORAGE_BUSY: There is a host")
+    assert clearway("host", "stop") == (0, "The host has left.\n")
+    assert clearway("host", "stop") == (0, "There was no host.\n")
+    clearway("host", "start")
+    assert clearway("uninstall", "--write")[0] == 0
+    assert host_start.status(machine.home) is None
+    machine.environ["CLEARWAY_HOST"] = "off"
+    assert clearway("host", "start")[0] == 5

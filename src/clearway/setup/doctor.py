@@ -14,7 +14,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from clearway import __version__, keeping, platforms, policy, repository
@@ -39,15 +39,16 @@ SPACE_BYTES_MIN = 64 * 1_048_576
 LOG_BYTES_MAX = 100 * 1_048_576
 BACKUP_AGE_MS_MAX = 8 * 86_400_000
 SQL = statements(__file__)
+AskHost = Callable[[str], dict[str, Any] | None]
 _RECENT_MS = 24 * 3_600_000
 _PROBE_BYTES = 4_096
 _TAIL_BYTES = 65_536
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
-def examine(settings: Settings, folder: str, *, full: bool = False) -> list[Check]:
+def examine(settings: Settings, folder: str, *, full: bool = False, ask_host: AskHost | None = None) -> list[Check]:
     """What there is to say about this machine and the repository that holds `folder`. full: every index of the room
-    is compared with its table, too."""
+    is compared with its table, too. ask_host: what the running host of a home says of itself."""
     place = repository.holding(os.path.realpath(folder))
     root = place.root if place else ""
     found = [
@@ -70,6 +71,7 @@ def examine(settings: Settings, folder: str, *, full: bool = False) -> list[Chec
     for client in CLIENTS:
         found += registrations.examine(client, settings, root, project)
     found += [_git_hooks(settings, place), _guard_open(settings, rooms.clock.wall()), _unknown_tools(settings)]
+    found.append(_host(settings, ask_host or (lambda _: None)))
     return found
 
 
@@ -387,6 +389,30 @@ def _unknown_tools(settings: Settings) -> Check:
         return _check("unknown_tools", OK, "no tool was met that seems to write and does not say what")
     message = f"{len(found)} tools seem to write and do not say which file: {folded(', '.join(found), 200)}"
     return _check("unknown_tools", NOTICE, message, "nothing; what they write is noticed after the call")
+
+
+def _host(settings: Settings, ask_host: AskHost) -> Check:
+    """The process that answers for all clients of this home, if there is one."""
+    lock = os.path.join(settings.home, "run", "host.lock")
+    try:
+        held = platforms.hold_alone(lock) if os.path.exists(lock) else -1
+    except OSError:
+        held = -1
+    if held is not None:
+        if held >= 0:
+            os.close(held)
+        return _check("host", OK, "no host is running; everything works without it")
+    said = ask_host(settings.home)
+    if said is None:
+        message = "a host is running and does not answer; clients do without it"
+        return _check("host", NOTICE, message, f"end the process whose number is in {lock}; a client starts another")
+    if said["version"] != __version__:
+        message = f"a host of version {said['version']} is running; this is {__version__}"
+        return _check("host", NOTICE, message, "run clearway host start: a newer version takes an older one's place")
+    if said["failed"]:
+        message = f"hooks went round the host {said['failed']} times, since it could not do what they asked"
+        return _check("host", NOTICE, message, f"{os.path.join(settings.home, 'run', 'host.log')} says why")
+    return _check("host", OK, f"host {said['pid']} answers for this home")
 
 
 def _git_hooks(settings: Settings, place: Repository | None) -> Check:

@@ -74,6 +74,7 @@ class Host:
         self.duties = Duties(self)
         self.leaving = ""  # why
         self.asked = 0
+        self.failed = 0  # questions that were left to those who asked, since no room could be used here
         self.tries = _LOCK_TRIES
         self.began = self.clock.monotonic()
         self._last = self.began
@@ -349,6 +350,7 @@ class Host:
             "seconds": (self.clock.monotonic() - self.began) // 1_000,
             "clients": sum(1 for peer in list(self._peers.values()) if peer.talk is not None),
             "asked": self.asked,
+            "failed": self.failed,
             **({} if self.http is None else {"http": self.http.address}),
         }
 

@@ -54,8 +54,13 @@ def hook(worker: Worker, host: Host, connection: socket.socket, pid: int, frame:
         host_wire.send(connection, host_wire.hook_answer(said.out, said.err, said.code, wants_to_know=told))
         if said.afterwards is not None and (not told or _was_taken(connection)):
             said.afterwards()
-    except (OSError, Refusal):
-        pass  # it is gone, or asks the room itself
+    except OSError:
+        pass  # it is gone
+    except Exception as error:  # it asks the room itself
+        host.failed += 1
+        if not isinstance(error, Refusal):
+            raise
+        host.say(f"left to a hook: {error.code}: {error.message}")
     finally:
         if standing is not None:
             standing.close()

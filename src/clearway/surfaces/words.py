@@ -111,12 +111,14 @@ def _show_changes(run: Run, planned: list[Any], *, written: bool) -> None:
 def uninstall(data: bool, write: bool) -> None:
     """Disconnect everything on this machine, and with --data remove what is kept."""
     from clearway.setup import uninstall as uninstalling
-    from clearway.surfaces import render
+    from clearway.surfaces import host_start, render
 
     run = this_run()
     place = run.place
     removal = uninstalling.plan(run.settings, place.root if place else "", data=data)
     run.close()
+    if write:
+        host_start.stop(run.settings.home)
     for sentence in removal.carry_out() if write else ():
         mention(sentence)
     if run.as_json:
@@ -140,11 +142,11 @@ def doctor(full: bool, repair: bool) -> int:
     """Look whether everything is in order; exit status 1 when something is not."""
     from clearway.setup import doctor as examination
     from clearway.setup import repairing
-    from clearway.surfaces import render
+    from clearway.surfaces import host_start, render
 
     run = this_run()
     done = repairing.repair(run.settings, run.folder) if repair else []
-    found = examination.examine(run.settings, run.folder, full=full)
+    found = examination.examine(run.settings, run.folder, full=full, ask_host=host_start.status)
     told = examination.report(run.settings, run.folder, found)
     if run.as_json:
         say_json(told | ({"repaired": done} if repair else {}))
