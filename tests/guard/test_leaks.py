@@ -329,6 +329,18 @@ def test_the_nearest_are_watched_where_there_are_too_many(yard: Yard, monkeypatc
     assert "held.txt" not in out
 
 
+def test_what_would_take_long_to_read_is_told_by_its_size(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    from clearway.guard import leaks
+
+    monkeypatch.setattr(leaks, "COMPARED_BYTES_MAX", 0)
+    alpha, beta = yard.session("a"), yard.session("b")
+    for name in ("held.txt", "free.txt"):
+        yard.edit(alpha, name, "alpha's\n")
+    said = yard.during(beta, ("held.txt", "longer than that\n"), ("free.txt", "as long\n"))
+    assert "held.txt (changed" in said
+    assert "free.txt" not in said, "it may only have been touched"
+
+
 def test_a_full_disk_costs_the_copy_and_not_the_call(yard: Yard) -> None:
     """P46: one line, counted."""
     alpha, beta = yard.session("a"), yard.session("b")

@@ -15,7 +15,7 @@ from clearway.db import Row
 from clearway.guard import snapshots
 from clearway.guard.snapshots import ABSENT, SQL, Copy, Store, Taken
 from clearway.lapse import notify
-from clearway.limits import NEWS_BYTES_MAX, OPEN_CALL_HOLDS_MS
+from clearway.limits import COMPARED_BYTES_MAX, NEWS_BYTES_MAX, OPEN_CALL_HOLDS_MS, SNAPSHOT_BYTES_MAX
 from clearway.untrusted import ending, folded, typed, within
 
 TYPE_CHECKING = False
@@ -69,6 +69,7 @@ def compare(
     """What of these files differs from its snapshot. before: what the disk said when the call began. began_at: when
     that was (room ms). is_own: whether a holder's own trail knows this change. Content is read only of what differs."""
     found: list[Change] = []
+    size = 0
     prefix = root.rstrip(os.sep) + os.sep
     for row in rows:
         path = prefix + row["shown"]
@@ -81,7 +82,11 @@ def compare(
                 continue  # there are more than can be watched
             earlier = left
         change = Change(row, now, inside=now != earlier)
-        _read(change, path, store)
+        size += now[0] if now[0] <= SNAPSHOT_BYTES_MAX else 0
+        if size <= COMPARED_BYTES_MAX or now == ABSENT:
+            _read(change, path, store)
+        elif now[0] == left[0]:
+            continue  # it may only have been touched, and nobody waits for all of them to be read
         if not change.touched and is_own(row, path, now):
             change.copy = store.keep(path)
         found.append(change)
