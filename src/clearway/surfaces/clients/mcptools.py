@@ -55,7 +55,7 @@ WRITES = frozenset(
 )
 READS = frozenset(
     """
-    analyse analyze browse cat check compare count describe diagnose diff dispatch_read exists explain fetch find get
+    analyse analyze browse cat check compare count describe diagnose diff exists explain fetch find get
     glob grep info inspect lint list load log lookup ls open outline preview query read resolve scan search select
     show stat status summarize test tree validate view watch
     """.split()
