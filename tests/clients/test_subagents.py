@@ -1,11 +1,11 @@
-"""Subagents of Claude Code: they are checked like their session, in its folder and in a worktree of their own."""
+"""Subagents of Claude Code and Codex are checked like their session: in its folder, and in a worktree of their own."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from driving import ClaudeCode, Desk
-from scripted_model import Call, Step, call, say
+from driving import ClaudeCode, Codex, Desk
+from scripted_model import Call, Performance, Shown, Step, call, say
 from test_other_clients import HELD, MARK, held
 from test_two_agents import Product, product
 
@@ -45,3 +45,23 @@ def test_a_subagent_in_a_worktree_of_its_own_writes_there(
     assert f"{desk.repository}/" in first.text, "its folder is below the repository"
     assert "PATH_HELD" in second.text or "PATH_OTHER_CHECKOUT" in second.text
     assert held.read_text() == HELD
+
+
+def test_a_subagent_of_codex_is_checked(codex: Codex, product: Product, held: Path, desk: Desk) -> None:
+    codex.model = "gpt-5.4"  # not known to the client, which then offers its subagents as tools
+    spawning = "multi_agent_v1"
+
+    def delegates(shown: Shown) -> Performance:
+        given = {"message": f"{MARK} do it", "agent_type": "worker"}
+        started = (yield call(Call("spawn_agent", given, namespace=spawning))).result.data
+        waits = {"targets": [started["agent_id"]], "timeout_ms": 60_000}
+        yield call(Call("wait_agent", waits, namespace=spawning))
+        yield say("done")
+
+    free = desk.file("free.py")
+    part = [codex.shell("echo 'held = 2' > held.py"), codex.shell("echo 'free = 2' > free.py"), say("done")]
+    shown = codex.play(delegates, beside={MARK: part}).model.shown_of(MARK)
+    assert "You are a subagent of codex" in shown[0].text
+    assert "PATH_HELD" in shown[1].text
+    assert held.read_text() == HELD
+    assert free.read_text() == "free = 2\n"
