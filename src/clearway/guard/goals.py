@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Goals = Iterable[tuple[Value, Action]]
 
-COPIED_MAX = 256  # files of one folder that is copied; beyond, the whole goal is taken
+COPIED_MAX = 256  # files of one folder that is copied; beyond, all that is below its goal is asked about
 ENTRIES_MAX = 4_000
 
 
@@ -124,7 +124,7 @@ def _ends(source: str, where: str, into: bool, scope: Scope, left: list[int]) ->
         return
     inside = contents(source, scope, left)
     if inside is None:
-        yield end
+        yield below(end)
     else:
         yield from (os.path.join(end, path) for path in inside)
 
