@@ -91,6 +91,9 @@ CONTEXT_BYTES_MAX = 200_000
 BRIEF_BYTES_MAX = 2_400
 REFUSAL_BYTES_MAX = 240
 ROOM_ITEMS_MAX = 50
+SESSIONS_READ_MAX = 500  # of a room, to be put in order
+UNHEARD_MS = 24 * 3_600_000  # a session without a sign for so long, and with nothing in hand, is no longer listed
+ENDED_COUNTED_MS = 7 * 86_400_000
 
 # --- the hook ---------------------------------------------------------------------------------------------------
 PAYLOAD_BYTES_MAX = 64 * 1_048_576
@@ -148,6 +151,7 @@ HOST_ANSWER_MS = 10_000  # whoever asks takes his answer within this time
 HOST_HOOK_BYTES_MAX = 1_048_576  # a hook with a larger payload sees to it itself
 HOST_LINE_BYTES_MAX = 8 * 1_048_576
 HOST_WORKERS_MAX = 32
+HOST_WAITING_MAX = 256  # calls of one client that wait for their turn
 HOST_WORKER_IDLE_SECONDS = 120  # then a worker closes its rooms and ends
 HOST_ROOMS_OPEN_MAX = 32  # of one worker
 HOST_HAND_OVER_MS = 3_000  # what clients have asked before is answered within this time

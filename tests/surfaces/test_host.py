@@ -23,7 +23,7 @@ from clearway.errors import Refusal
 from clearway.limits import HOST_FIRST_WORD_MS, HOST_IDLE_MS, HOST_LINE_BYTES_MAX
 from clearway.rooms import Rooms
 from clearway.setup import doctor
-from clearway.surfaces import faststep, hooks, host, host_answers, host_start, host_wire
+from clearway.surfaces import faststep, hooks, host, host_answers, host_start, host_talk, host_wire
 from clearway.surfaces.remote import Remote
 
 
@@ -447,3 +447,87 @@ def test_doctor_tells_how_the_host_is(environ: dict[str, str], repo: Path, monke
         running.host.failed = 2
         assert told()[0] == "notice" and "2 times" in told()[1]
     assert told()[0] == "ok"
+
+
+# --- conversations ----------------------------------------------------------------------------------------------------
+
+TALK = b'{"v":1,"op":"mcp","args":{"words":[]},"caller":{"cwd":"/"}}\n'
+HELLO = json.dumps(
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "zed", "version": "1"}},
+    }
+).encode()
+READY = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
+
+
+def talking(running: Hosted) -> socket.socket:
+    """A relay that has introduced its client."""
+    connection = running.connect()
+    connection.sendall(TALK)
+    assert json.loads(answer_of(connection))["ok"]
+    connection.sendall(HELLO + b"\n")
+    assert json.loads(answer_of(connection))["id"] == 1
+    connection.sendall(READY)
+    return connection
+
+
+def test_a_client_that_never_listens_holds_up_nobody(running: Hosted, repo: Path) -> None:
+    deaf = talking(running)
+    deaf.setblocking(False)
+    asked = b'{"jsonrpc":"2.0","id":7,"method":"tools/list"}\n'
+    for _ in range(200):  # two megabytes of answers
+        try:
+            deaf.send(asked)
+        except BlockingIOError:
+            break
+    for _ in range(5):
+        assert running.hook("claude", edit(repo, "s1"), running.environ) is not None
+        assert running.request("host_status")["ok"]
+    deaf.close()
+
+
+def test_a_client_may_not_pile_up_calls_without_end(running: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_talk, "HOST_WAITING_MAX", 3)
+    held = threading.Event()
+    monkeypatch.setattr(host_talk.Talk, "ask", lambda *_: held.wait(20) and {})
+    with talking(running) as connection:
+        for place in range(6):
+            call = {"jsonrpc": "2.0", "id": 10 + place, "method": "tools/call", "params": {"name": "room"}}
+            connection.sendall(json.dumps(call).encode() + b"\n")
+        refused = [json.loads(answer_of(connection).splitlines()[0])]
+        held.set()
+        lines = connection.makefile("rb")
+        heard = refused + [json.loads(lines.readline()) for _ in range(5)]
+    assert sorted(answer["id"] for answer in heard) == [10, 11, 12, 13, 14, 15]
+    assert "RATE_LIMITED" in refused[0]["result"]["content"][0]["text"]
+
+
+def test_a_cancelled_call_is_not_answered_and_gives_back_what_it_took(
+    running: Hosted, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    begun, go_on = threading.Event(), threading.Event()
+
+    def ask(self: object, worker: object, operation: Any, *_: object) -> dict[str, Any]:
+        asked.append(operation.name)
+        begun.set()
+        assert go_on.wait(20)
+        return {"attempt_id": "A1"}
+
+    monkeypatch.setattr(host_talk.Talk, "ask", ask)
+    with talking(running) as connection:
+        for identity, tool in ((20, "claim_issue"), (21, "create_issue"), (22, "room")):
+            call = {"jsonrpc": "2.0", "id": identity, "method": "tools/call", "params": {"name": tool}}
+            connection.sendall(json.dumps(call).encode() + b"\n")
+        assert begun.wait(20)
+        for identity in (20, 21):
+            note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": identity}}
+            connection.sendall(json.dumps(note).encode() + b"\n")
+        connection.sendall(b'{"jsonrpc":"2.0","id":30,"method":"ping"}\n')
+        assert json.loads(answer_of(connection))["id"] == 30  # by now it has heard that
+        go_on.set()
+        assert json.loads(answer_of(connection))["id"] == 22
+    assert asked == ["claim_issue", "release_attempt", "room"]

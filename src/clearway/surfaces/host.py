@@ -163,8 +163,7 @@ class Host:
         if self._listener is not None:
             self._listener.close()
         for peer in list(self._peers.values()):
-            self._forget(peer)
-            peer.connection.close()
+            self._drop(peer)
         self.workers.close()
         self._selector.close()
         for end in (self._ear, self._voice):
@@ -338,6 +337,8 @@ class Host:
 
     def _drop(self, peer: Peer) -> None:
         self._forget(peer)
+        if peer.talk is not None:
+            peer.talk.close()
         peer.connection.close()
 
     # --- what it says of itself ---------------------------------------------------------------------------------

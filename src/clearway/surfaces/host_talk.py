@@ -18,6 +18,7 @@ import clearway
 from clearway import platforms, wire
 from clearway.catalog import OPERATIONS
 from clearway.errors import Refusal
+from clearway.limits import HOST_LINE_BYTES_MAX, HOST_WAITING_MAX
 from clearway.op import Operation
 from clearway.rooms import Rooms
 from clearway.surfaces import host_answers, host_wire, mcp
@@ -51,6 +52,74 @@ class Call:
         self.cancelled = False
 
 
+class Speech:
+    """What is said to one client: whole lines, one after the other, by whoever is speaking already."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._out = connection.dup()  # which may wait, while the other end of it is listened to without waiting
+        self._lock = threading.Lock()
+        self._unsaid: deque[bytes] = deque()
+        self._size = 0
+        self._speaking = False
+
+    def add(self, data: bytes) -> bool:
+        """Whether nobody is speaking now: then whoever asks goes on. One who does not listen for long is left."""
+        with self._lock:
+            self._unsaid.append(data)
+            self._size += len(data)
+            is_first, self._speaking = not self._speaking, True
+            too_much = self._size > 2 * HOST_LINE_BYTES_MAX
+        if too_much:
+            self._hang_up()
+        return is_first
+
+    def go_on(self) -> None:
+        """Say everything."""
+        while data := self._next():
+            try:
+                host_wire.send(self._out, data)
+            except OSError:
+                self._hang_up()
+
+    def go_on_without_waiting(self) -> bool:
+        """The same, as far as the other side listens now. Whether that was all."""
+        while data := self._next():
+            try:
+                sent = self._out.send(data, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                sent = 0
+            except OSError:
+                self._hang_up()
+                continue
+            if sent < len(data):
+                with self._lock:
+                    self._unsaid.appendleft(data[sent:])
+                    self._size += len(data) - sent
+                return False
+        return True
+
+    def close(self) -> None:
+        self._hang_up()
+        self._out.close()
+
+    def _next(self) -> bytes:
+        """What is to be said next; nothing when all has been said, and then nobody speaks any more."""
+        with self._lock:
+            if not self._unsaid:
+                self._speaking = False
+                return b""
+            data = self._unsaid.popleft()
+            self._size -= len(data)
+            return data
+
+    def _hang_up(self) -> None:
+        """Nobody listens. What is left is said to nobody."""
+        try:
+            self._out.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+
 class Talk:
     """One conversation. `hear` and `end` are called by the thread that waits for the sockets."""
 
@@ -60,7 +129,7 @@ class Talk:
         if not wire.is_list(words) or not all(isinstance(word, str) for word in words):
             raise Refusal("INVALID_ARGUMENT", "args.words must be a list of texts.")
         self._host = host
-        self._connection = connection
+        self._speech = Speech(connection)
         self._settings = host_answers.settings_for(host, hello.get("environ", {}), pid)
         if not platforms.shares_our_view(pid):
             raise Refusal("STORAGE_CONFIGURATION", "You see other files than the host does; ask the rooms yourself.")
@@ -72,7 +141,6 @@ class Talk:
         self._caller: Connection | None = None
         self._waiting: deque[Call] = deque()
         self._active: Call | None = None
-        self._speaking = threading.Lock()
         self._asking = threading.Lock()
         self._close: Callable[[], object] | None = None
         self._full: FullTalk | None = None
@@ -88,13 +156,15 @@ class Talk:
         if self._full is not None:
             self._full.hear(line)
             return
+        if b"notifications/cancelled" in line and self._is_cancelled(line):
+            return
         answer = self.opening.answer(line)
         if answer is None:
             answer = self._plain(line)
         if answer is None:
             self._go_on_in_full(line)
         elif answer:
-            self.say(answer + "\n")
+            self._say_soon((answer + "\n").encode("utf-8", "backslashreplace"))
 
     def end(self, close: Callable[[], object]) -> None:
         """The other side has nothing more to say. close: what to do when it has its answers."""
@@ -105,7 +175,16 @@ class Talk:
 
     def say_goodbye(self) -> None:
         """Ask the relay to end its side, and to look for another host then."""
-        self._send(GOODBYE)
+        self._say_soon(GOODBYE)
+
+    def close(self) -> None:
+        """The connection is closed."""
+        self._speech.close()
+
+    def _say_soon(self, data: bytes) -> None:
+        """Say something without waiting: where the other side does not listen now, a worker waits for it."""
+        if self._speech.add(data) and not self._speech.go_on_without_waiting():
+            self._host.workers.submit(lambda _: self._speech.go_on())
 
     def done_in_full(self) -> None:
         self._full = None
@@ -126,8 +205,6 @@ class Talk:
         if len(self.opening.kept) < 2 or self.opening.is_modern:
             return None
         if message.identity is None:
-            if message.method == "notifications/cancelled":
-                self._cancel(message.params.get("requestId"))
             return ""
         if message.method == "tools/call":
             return self._plain_call(message)
@@ -146,16 +223,25 @@ class Talk:
         if type(about.get("progressToken", 0)) not in (int, str):
             return None
         assert message.identity is not None
+        if len(self._waiting) >= HOST_WAITING_MAX:
+            refusal = Refusal("RATE_LIMITED", "Too many calls wait for their turn; ask again when some are answered.")
+            result = mcp.refusal_on_the_wire(refusal, self.client)
+            return wire.dumps({"jsonrpc": "2.0", "id": message.identity, "result": result})
         self._waiting.append(Call(message.identity, name, cast("dict[str, Any]", given or {}), about))
         self._begin_next()
         return ""
 
-    def _cancel(self, identity: Any) -> None:
-        """A call that is cancelled before its turn is not made. Once it has begun it is finished, and an issue it took
-        is given back, since the client never hears of it."""
+    def _is_cancelled(self, line: bytes) -> bool:
+        """Whether a line takes a call back, which is done then. A call that is cancelled before its turn is not made.
+        Once it has begun it is finished, and an issue it took is given back, since the client never hears of it."""
+        message = read(line)
+        if message is None or message.method != "notifications/cancelled" or not self.opening.kept:
+            return False
+        identity = message.params.get("requestId")
         self._waiting = deque(call for call in self._waiting if call.identity != identity)
         if self._active is not None and self._active.identity == identity:
             self._active.cancelled = True
+        return True
 
     def _begin_next(self) -> None:
         if self._active is None and self._waiting:
@@ -232,20 +318,9 @@ class Talk:
         return self._client
 
     def say(self, text: str) -> None:
-        self._send(text.encode("utf-8", "backslashreplace"))
-
-    def _send(self, data: bytes) -> None:
-        with self._speaking:
-            try:
-                host_wire.send(self._connection, data)
-            except OSError:
-                self._hang_up()  # nobody listens
-
-    def _hang_up(self) -> None:
-        try:
-            self._connection.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
+        """Say something, and wait until the other side listens."""
+        if self._speech.add(text.encode("utf-8", "backslashreplace")):
+            self._speech.go_on()
 
     # --- everything else ----------------------------------------------------------------------------------------
 
