@@ -590,6 +590,8 @@ PLAINLY: list[tuple[str, list[str]]] = [
     ("make 2>&1 >> log/f &> g >| h", ["log/f", "g", "h"]),
     ("if a; then sudo -E tee f; fi", ["f"]),
     ("X=1 env tee f", ["f"]),
+    ("rm -f f; cd d; mv g h; sed -i s/a/b/ k", ["f", "d/g", "d/h", "d/k"]),
+    ('cd "$D"; rm f /x/g; curl -o h x', ["../x/g"]),
     ("cd d && echo > f; (cd e; echo > g); echo > h", ["d/f", "d/e/g", "d/h"]),
     ('cd "$D" && echo > f; echo > /x/g', ["../x/g"]),
     ("x=$(tee f); echo $x > g", ["f", "g"]),

@@ -1,6 +1,6 @@
 """What a command line plainly writes, read as mere text: for when the parser is not there, or not done in time.
 
-It knows words, quotes, comments, here-documents, redirections, `tee`, `cd` and shells within shells, and names only
+It knows words, quotes, comments, here-documents, redirections, writers, `cd` and shells within shells, and names only
 what stands there letter for letter. That is less than the parser sees and may be wrong, so what it names is asked
 about, never claimed: whoever holds one of these files is protected, and nobody else notices.
 """
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 
+from clearway.guard.shellfound import Found
 from clearway.guard.shelltree import NO_FILES
+from clearway.guard.shellwords import UNKNOWN, Scope, Value, is_swept
 from clearway.guard.toolcall import Target
-from clearway.guard.writers import SHELLS, WRAPPERS
+from clearway.guard.writers import SHELLS, WRAPPERS, WRITERS, Run, written_by
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -193,14 +195,26 @@ class _Reading:
         if not words or words[0] is None:
             return
         program, operands = words[0].rpartition("/")[2], words[1:]
-        if program == "tee":
-            for operand in operands:
-                if operand is not None and operand[:1] != "-":
-                    self._touch(operand)
+        if program in WRITERS:
+            self._write(program, operands)
         elif program in {"cd", "pushd", "popd"}:
             self._go(operands)
         elif program in SHELLS and self._depth < DEPTH_MAX:
             self._shell(operands)
+
+    def _write(self, program: str, operands: list[str | None]) -> None:
+        """What the tables know of the program, as far as its words stand there."""
+        here = self._frame.cwd
+        if here is None:  # then only what is named whole counts
+            here = "/"
+            operands = [operand if operand is None or operand[:1] in {"-", "/"} else None for operand in operands]
+        words = [UNKNOWN if operand is None else Value((operand,)) for operand in operands]
+        found = Found()  # a writer asks no more of a walk
+        run = Run(words, None, Scope(here, ""), found)  # pyright: ignore[reportArgumentType]
+        for goal, _ in written_by(program, run):
+            for path in goal.texts:
+                if not is_swept(path):
+                    self._touch(path)
 
     def _go(self, operands: list[str | None]) -> None:
         frame = self._frame
