@@ -24,7 +24,7 @@ from clearway.rooms import Rooms
 from clearway.surfaces import host_answers, host_wire, mcp
 from clearway.surfaces.host_work import Worker
 from clearway.surfaces.mcp_callers import Connection
-from clearway.surfaces.mcp_opening import Message, Opening, objection, read
+from clearway.surfaces.mcp_opening import Message, Opening, objection, read, refused
 from clearway.surfaces.mcp_tools import guide
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 GOODBYE = b'{"clearway":"goodbye"}\n'
 _TAKING = frozenset({"claim_issue"})
 _CALL_HAS = frozenset({"name", "arguments", "_meta"})
+_INTERNAL = -32603
 _RESERVED = "io.modelcontextprotocol/"
 
 
@@ -141,6 +142,7 @@ class Talk:
         self._caller: Connection | None = None
         self._waiting: deque[Call] = deque()
         self._active: Call | None = None
+        self._turn = threading.Lock()  # whose call is made, and whether the connection is to be closed after it
         self._asking = threading.Lock()
         self._close: Callable[[], object] | None = None
         self._full: FullTalk | None = None
@@ -158,7 +160,7 @@ class Talk:
             return
         if b"notifications/cancelled" in line and self._is_cancelled(line):
             return
-        answer = self.opening.answer(line)
+        answer = None if b'"tools/call"' in line and len(self.opening.kept) == 2 else self.opening.answer(line)
         if answer is None:
             answer = self._plain(line)
         if answer is None:
@@ -168,7 +170,8 @@ class Talk:
 
     def end(self, close: Callable[[], object]) -> None:
         """The other side has nothing more to say. close: what to do when it has its answers."""
-        self._close = close
+        with self._turn:
+            self._close = close
         if self._full is not None:
             self._full.hear(b"")
         self._close_if_done()
@@ -227,8 +230,13 @@ class Talk:
             refusal = Refusal("RATE_LIMITED", "Too many calls wait for their turn; ask again when some are answered.")
             result = mcp.refusal_on_the_wire(refusal, self.client)
             return wire.dumps({"jsonrpc": "2.0", "id": message.identity, "result": result})
-        self._waiting.append(Call(message.identity, name, cast("dict[str, Any]", given or {}), about))
-        self._begin_next()
+        call = Call(message.identity, name, cast("dict[str, Any]", given or {}), about)
+        with self._turn:
+            if self._active is not None:
+                self._waiting.append(call)
+                return ""
+            self._active = call
+        self._host.workers.submit(lambda worker: self._make_all(worker, call))
         return ""
 
     def _is_cancelled(self, line: bytes) -> bool:
@@ -238,37 +246,40 @@ class Talk:
         if message is None or message.method != "notifications/cancelled" or not self.opening.kept:
             return False
         identity = message.params.get("requestId")
-        self._waiting = deque(call for call in self._waiting if call.identity != identity)
-        if self._active is not None and self._active.identity == identity:
-            self._active.cancelled = True
+        with self._turn:
+            self._waiting = deque(call for call in self._waiting if call.identity != identity)
+            if self._active is not None and self._active.identity == identity:
+                self._active.cancelled = True
         return True
-
-    def _begin_next(self) -> None:
-        if self._active is None and self._waiting:
-            call = self._active = self._waiting.popleft()
-            self._host.workers.submit(lambda worker: self._make(worker, call))
-
-    def _finished(self) -> None:
-        self._active = None
-        self._begin_next()
-        self._close_if_done()
 
     # --- a worker's thread --------------------------------------------------------------------------------------
 
-    def _make(self, worker: Worker, call: Call) -> None:
-        try:
-            client = self.client
+    def _make_all(self, worker: Worker, call: Call) -> None:
+        """Make one call after the other, until none waits any more."""
+        following: Call | None = call
+        while following is not None:
             try:
-                reply = self.ask(worker, self.offer.operation(call.name), call.arguments, client, call.meta)
-                result = mcp.answer_on_the_wire(reply, client)
-            except Refusal as refusal:
-                reply, result = {}, mcp.refusal_on_the_wire(refusal, client)
-            if call.cancelled:
-                self.give_back(worker, call.name, call.arguments, reply, client, call.meta)
-            else:
-                self.say(wire.dumps({"jsonrpc": "2.0", "id": call.identity, "result": result}) + "\n")
-        finally:
-            self._host.later(self._finished)
+                self._make(worker, following)
+            except Exception as error:
+                self._host.workers.complain(error)
+                self.say(refused(following.identity, _INTERNAL, "This failed by a defect of Clearway.") + "\n")
+            with self._turn:
+                following = self._active = self._waiting.popleft() if self._waiting else None
+                is_last = following is None and self._close is not None
+            if is_last:
+                self._host.later(self._close_if_done)
+
+    def _make(self, worker: Worker, call: Call) -> None:
+        client = self.client
+        try:
+            reply = self.ask(worker, self.offer.operation(call.name), call.arguments, client, call.meta)
+            result = mcp.answer_on_the_wire(reply, client)
+        except Refusal as refusal:
+            reply, result = {}, mcp.refusal_on_the_wire(refusal, client)
+        if call.cancelled:
+            self.give_back(worker, call.name, call.arguments, reply, client, call.meta)
+        else:
+            self.say(wire.dumps({"jsonrpc": "2.0", "id": call.identity, "result": result}) + "\n")
 
     def ask(
         self, worker: Worker, operation: Operation, arguments: dict[str, Any], client: str, meta: Mapping[str, Any]
