@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clearway import policy
-from clearway.crew import agents, leases, messages, story
+from clearway.crew import agents, leases, messages, roster, story
 from clearway.op import Operation, operation_of
 from clearway.work import activity, attempts, context, issues, labels, projects, relations, remarks, updates
 
@@ -28,6 +28,7 @@ _FUNCTIONS = (
     labels.rename_label,
     labels.describe_label,
     agents.room,
+    roster.retire_agent,
     leases.claim_paths,
     leases.release_paths,
     leases.path_owner,

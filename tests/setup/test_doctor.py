@@ -25,7 +25,7 @@ from clearway.setup.connect import CLIENTS, connect
 
 ORDER = [
     "program", "shell_parser", "environment", "home", "modes", "file_system", "disk", "space", "room", "write",
-    "integrity", "schema", "log", "backups", "aside", "guard",
+    "integrity", "schema", "log", "backups", "aside", "guard", "names",
     *(f"{client}_{what}" for client in CLIENTS for what in ("hooks", "mcp")), "git_hooks", "guard_open", "unknown_tools",
     "host",
 ]  # fmt: skip
@@ -387,3 +387,14 @@ def test_tools_that_seem_to_write_are_listed(machine: Machine) -> None:
     found = machine.examine()["unknown_tools"]
     assert found["level"] == "notice"
     assert "codex mcp__x__write_everything" in found["message"]
+
+
+def test_a_session_of_two_names_is_noticed(healthy: Machine) -> None:
+    rooms = Rooms(Settings(healthy.environ))
+    for name in ("claude-code", "planner"):
+        caller = Caller(name, "session-1", cwd=str(healthy.repo), host="here")
+        rooms.ask(OPERATIONS["create_issue"], {"title": name}, caller)
+    rooms.close()
+    found = healthy.examine()["names"]
+    assert found["level"] == "notice"
+    assert "session-1 goes by claude-code and planner" in found["message"]

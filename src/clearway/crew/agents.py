@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from clearway import policy, repository
 from clearway.config import Caller
-from clearway.crew import messages
 from clearway.db import Row, statements
-from clearway.lapse import dead_sessions, end_session, gone, hand_over, in_flight, until
+from clearway.lapse import end_session, gone, hand_over, in_flight, until
 from clearway.limits import BEAT_EVERY_MS, MESSAGES_IN_ROOM, PURPOSE_CHARS_MAX, ROOM_ITEMS_MAX
 from clearway.op import op
 from clearway.untrusted import folded
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
     from clearway.db.tx import Tx
 
 SQL = statements(__file__)
-GOES_ON = frozenset({"clear", "resume", "compact"})  # how a session starts that may go on with another one's work
 IDLE_AFTER_MS = 900_000
 STALLED_AFTER_MS = 1_800_000
+GOES_ON = frozenset({"clear", "resume", "compact"})  # how a session starts that may go on with another one's work
 
 
 @op(writes="status", group="crew", core=True, cli="room")
@@ -36,16 +35,19 @@ def room(tx: Tx, status: Doing | None = None) -> dict[str, Any]:
 
     status: what you are doing now, for the others.
     """
+    from clearway.crew import messages  # a hook, which asks for nobody's room, need not load it
+
     if status is not None:
         say_doing(tx, status)
-    paths, attempts = gone(tx)
-    mine = tx.caller.key
-    unseen = {mine, *(session.session for session in dead_sessions(tx))}
-    present = [row for row in tx.all(SQL.present, gone=attempts, limit=ROOM_ITEMS_MAX) if row.id not in unseen]
+    from clearway.crew import roster
+
+    paths, _ = gone(tx)
+    agents, ended = roster.listed(tx)
     return {
-        "me": {"agent": tx.caller.agent, "session": mine},
+        "me": {"agent": tx.caller.agent, "session": tx.caller.key},
         **({"guard": guard} if (guard := policy.pause(tx)) is not None else {}),
-        "agents": [_present(tx, row) for row in present],
+        "agents": agents,
+        **({"ended": ended} if ended else {}),
         "paths": [
             {
                 "path": lease.shown,
@@ -147,10 +149,7 @@ def current_session(tx: Tx, host: str, boot: str, pid: int, started: str) -> str
 
 def presence(tx: Tx, row: Row) -> str:
     """busy, idle, stalled or offline, from the last sign of life and whether a turn is on."""
-    seen = row.beat_at
-    if tx.beats is not None:
-        seen = max(seen, min(tx.now, tx.beats.last(row.id) or 0))
-    quiet = tx.now - seen
+    quiet = tx.now - seen(tx, row)
     if quiet >= IDLE_AFTER_MS and in_flight(tx, row.id) is not None:
         return "busy"
     if quiet >= STALLED_AFTER_MS:
@@ -158,6 +157,11 @@ def presence(tx: Tx, row: Row) -> str:
     if row.in_turn:
         return "stalled" if quiet >= IDLE_AFTER_MS else "busy"
     return "idle"
+
+
+def seen(tx: Tx, row: Row) -> int:
+    """The last sign of life of a session (room ms)."""
+    return row.beat_at if tx.beats is None else max(row.beat_at, min(tx.now, tx.beats.last(row.id) or 0))
 
 
 def _predecessor(tx: Tx) -> Row | None:
@@ -181,20 +185,6 @@ def _predecessor(tx: Tx) -> Row | None:
     mine = tx.one(SQL.open_session, id=tx.caller.key)
     was_begun = mine is not None and mine.briefed_event > 0  # a question alone opens a session, too
     return others[0] if len(others) == 1 and not was_begun else None
-
-
-def _present(tx: Tx, row: Row) -> dict[str, Any]:
-    shown = {
-        "agent": row.agent,
-        "session": row.id,
-        "presence": presence(tx, row),
-        "seen_at": tx.iso(row.beat_at),
-    }
-    if row.doing:
-        shown["doing"] = row.doing
-    if row.number is not None:
-        shown["issue"] = f"ISSUE-{row.number}"
-    return shown
 
 
 def _other_process(known: Row, caller: Caller) -> bool:

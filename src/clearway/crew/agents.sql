@@ -7,7 +7,7 @@ VALUES (:id, :agent, :client, :named, :host, :boot, :pidns, :pid, :started, :cwd
 -- name: reopen
 UPDATE session SET agent = :agent, client = :client, named = :named, host = :host, boot = :boot, pidns = :pidns,
   pid = :pid, started = :started, cwd = :cwd, bound = :bound, in_turn = 0, started_at = :now, beat_at = :now,
-  briefed_event = 0, moving_at = NULL, call_at = NULL, ended_at = NULL, ended_why = NULL
+  briefed_event = 0, moving_at = NULL, call_at = NULL, ended_at = NULL, ended_why = NULL, retired_at = NULL
 WHERE id = :id
 
 -- name: move
@@ -50,13 +50,6 @@ SELECT id FROM session
 WHERE ended_at IS NULL AND host = :host AND boot = :boot AND pid = :pid AND started = :started
   AND substr(id, 1, 4) <> 'mcp-'
 ORDER BY started_at DESC, opened_at DESC LIMIT 1
-
--- name: present
-SELECT s.id, s.agent, s.doing, s.in_turn, s.beat_at,
-  (SELECT max(a.number) FROM live_attempt a WHERE a.session = s.id AND instr(:gone, a.id) = 0) AS number
-FROM session s
-WHERE s.ended_at IS NULL
-ORDER BY s.beat_at DESC, s.id LIMIT :limit
 
 -- name: held
 SELECT id, shown, agent, session, purpose, mode, expires_at FROM held_path

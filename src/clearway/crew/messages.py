@@ -496,8 +496,13 @@ def _session(tx: Tx, agent: str, start: str) -> str:
 
 
 def _unknown(tx: Tx, name: str) -> list[str]:
-    """A name that nobody has had here may be a slip, or of one who comes later."""
-    known = [row.agent for row in tx.all(SQL.agents)]
+    """A name that nobody has had here may be a slip, or of one who comes later. One that was retired is neither."""
+    agents = tx.all(SQL.agents)
+    known = [row.agent for row in agents if row.listed]
+    if name not in known and any(row.agent == name for row in agents):
+        raise Refusal(
+            "AGENT_NOT_FOUND", f"{name} was retired and has not come back; room shows who is here.", agent=name
+        )
     if name in known or name == "human":
         return []
     from difflib import get_close_matches

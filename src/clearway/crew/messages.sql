@@ -11,8 +11,9 @@ SELECT id, state, kind, recipient, text FROM message WHERE sender = :sender AND 
 SELECT * FROM message WHERE id = :id
 
 -- name: agents
--- The names that have been here, those that still are first.
-SELECT agent, max(CASE WHEN ended_at IS NULL THEN 1 ELSE 0 END) AS here FROM session
+-- The names that have been here, those that still are first. `listed`: it was not retired, or came back.
+SELECT agent, max(CASE WHEN ended_at IS NULL THEN 1 ELSE 0 END) AS here,
+  max(CASE WHEN retired_at IS NULL THEN 1 ELSE 0 END) AS listed FROM session
 GROUP BY agent ORDER BY 2 DESC, 1 LIMIT 500
 
 -- name: sessions_of

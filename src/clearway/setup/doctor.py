@@ -20,6 +20,7 @@ from typing import Any
 from clearway import __version__, keeping, platforms, policy, repository
 from clearway.clock import iso
 from clearway.config import Caller, Settings
+from clearway.crew import roster
 from clearway.db import migrate, statements
 from clearway.db.tx import Tx
 from clearway.errors import Refusal
@@ -65,7 +66,7 @@ def examine(settings: Settings, folder: str, *, full: bool = False, ask_host: As
         project, about_room, room = _room(rooms, place)
         file = os.path.join(rooms.folder(project), "room.db") if project else ""
         found += [_space(settings, file), about_room, _write(room), _integrity(room, full=full), _schema(room)]
-        found += [_log(file), _backups(room, rooms.clock.wall()), _aside(settings.home), _guard(room)]
+        found += [_log(file), _backups(room, rooms.clock.wall()), _aside(settings.home), _guard(room), _names(room)]
     finally:
         rooms.close()
     for client in CLIENTS:
@@ -377,6 +378,23 @@ def _guard(room: Room | None) -> Check:
 
 def _switches(tx: Tx) -> tuple[dict[str, Any] | None, str]:
     return policy.pause(tx), policy.value(tx, "fail")
+
+
+def _names(room: Room | None) -> Check:
+    """Whether a session goes by two names: what is sent to one of them does not reach it under the other."""
+    if room is None:
+        return _check("names", OK, "no room to look at")
+    try:
+        found = room.run(roster.of_two_names, caller=Caller("clearway", host=room.liveness.host), writes=False)
+    except Refusal as refusal:
+        return _check("names", PROBLEM, f"{refusal.code}: {refusal.message}")
+    if not found:
+        return _check("names", OK, "every session goes by one name")
+    first = found[0]
+    names = f"{folded(first['first'], 40)} and {folded(first['second'], 40)}"
+    more = f" ({len(found) - 1} more sessions have two names)" if len(found) > 1 else ""
+    message = f"session {folded(first['session'], 40)} goes by {names}: mail to one is not read by the other{more}"
+    return _check("names", NOTICE, message, "clearway connect CLIENT --as NAME --write gives hooks and server one name")
 
 
 # --- what happened ------------------------------------------------------------------------------------------------

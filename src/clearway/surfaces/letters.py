@@ -27,6 +27,20 @@ def _released(result: Result, _: Paper) -> str:
     return f"Message #{result['message_id']} goes to its recipient."
 
 
+def _retired(result: Result, paper: Paper) -> str:
+    agent, gone, kept = result["agent"], cast("list[Result]", result["retired"]), cast("list[Result]", result["kept"])
+    done, back = ("would leave", "would go") if result.get("dry_run") else ("left", "went")
+    sessions = "1 session" if len(gone) == 1 else f"{len(gone)} sessions"
+    lines = [f"{sessions} of {agent} {done} the list." if gone else f"No session of {agent} is over."]
+    if kept:
+        rows = [["", folded(row["session"], 40), row["presence"]] for row in kept]
+        lines += ["Still here, and left alone:", paper.table(("", "SESSION", "PRESENCE"), rows)]
+    if result["messages_returned"]:
+        count = result["messages_returned"]
+        lines.append(f"{'1 message' if count == 1 else f'{count} messages'} {back} back to who sent it.")
+    return "\n".join(lines)
+
+
 def _inbox(result: Result, paper: Paper) -> str:
     items = cast("list[Result]", result["items"])
     if not items:
@@ -90,6 +104,7 @@ def _text(item: dict[str, Any]) -> str:
 WRITERS: dict[str, Callable[[Result, Paper], str]] = {
     "accept_message": _taken,
     "overdue": _overdue,
+    "retire_agent": _retired,
     "read_inbox": _inbox,
     "release_message": _released,
     "send_message": _sent,

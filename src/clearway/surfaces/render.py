@@ -232,7 +232,12 @@ def _room(result: Result, paper: Paper) -> str:
         rows = [_agent_row(agent, result["me"]["session"], paper) for agent in result["agents"]]
         parts.append(paper.table(("AGENT", "PRESENCE", "SESSION", "ISSUE", "SEEN", "DOING"), rows))
     else:
-        parts.append("Nobody else has been here.")
+        parts.append("Nobody else is here." if "ended" in result else "Nobody else has been here.")
+    if "ended" in result:
+        many = count(result["ended"], "session")
+        parts.append(
+            f"{many} more, over or silent for a day; clearway agent retire NAME takes a name off the list."
+        )
     if result["paths"]:
         rows = [_held_row(lease, paper) for lease in result["paths"]]
         parts.append(paper.table(("HELD BY", "MODE", "UNTIL", "PATH", "FOR"), rows))

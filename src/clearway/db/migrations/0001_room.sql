@@ -69,7 +69,9 @@ CREATE TABLE session (
   heard INTEGER NOT NULL DEFAULT 0,
   ended_at INTEGER,
   ended_why TEXT,
-  CHECK ((ended_at IS NULL) = (ended_why IS NULL))
+  retired_at INTEGER,
+  CHECK ((ended_at IS NULL) = (ended_why IS NULL)),
+  CHECK (retired_at IS NULL OR ended_at IS NOT NULL)
 ) STRICT;
 CREATE INDEX session_live ON session (beat_at) WHERE ended_at IS NULL;
 CREATE INDEX session_process ON session (pid) WHERE pid IS NOT NULL;
