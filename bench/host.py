@@ -134,7 +134,9 @@ def relay_rows(here: World, running: dict[str, Any], rounds: int, bare: float) -
     start_ms = statistics.median(starts)
     relayed = Relayed(here)
     relayed.opens()
-    calls = [relayed.call("room") for _ in range(rounds * 4)]
+    for place in range(5):
+        relayed.call("create_issue", title=f"Issue {place}")
+    calls = [relayed.call("list_issues") for _ in range(rounds * 4)]
     kept = _memory_mib(relayed.child.pid)
     relayed.close()
     crowd = [Relayed(here) for _ in range(CROWD)]
@@ -144,7 +146,7 @@ def relay_rows(here: World, running: dict[str, Any], rounds: int, bare: float) -
     began = time.perf_counter()
     with ThreadPoolExecutor(CROWD) as threads:
         for done in [
-            threads.submit(lambda each=each: [each.call("room") for _ in range(rounds * 4)]) for each in crowd
+            threads.submit(lambda each=each: [each.call("list_issues") for _ in range(rounds * 4)]) for each in crowd
         ]:
             done.result()
     seconds = time.perf_counter() - began

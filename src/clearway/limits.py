@@ -150,6 +150,7 @@ HOST_FIRST_WORD_MS = 5_000  # whoever connects says what he wants within this ti
 HOST_ANSWER_MS = 10_000  # whoever asks takes his answer within this time
 HOST_HOOK_BYTES_MAX = 1_048_576  # a hook with a larger payload sees to it itself
 HOST_LINE_BYTES_MAX = 8 * 1_048_576
+HOST_WORKERS_AT_ONCE = 2  # as long as none of them waits
 HOST_WORKERS_MAX = 32
 HOST_WAITING_MAX = 256  # calls of one client that wait for their turn
 HOST_WORKER_IDLE_SECONDS = 120  # then a worker closes its rooms and ends

@@ -497,9 +497,9 @@ def test_a_client_may_not_pile_up_calls_without_end(running: Hosted, monkeypatch
         for place in range(6):
             call = {"jsonrpc": "2.0", "id": 10 + place, "method": "tools/call", "params": {"name": "room"}}
             connection.sendall(json.dumps(call).encode() + b"\n")
-        refused = [json.loads(answer_of(connection).splitlines()[0])]
-        held.set()
         lines = connection.makefile("rb")
+        refused = [json.loads(lines.readline())]
+        held.set()
         heard = refused + [json.loads(lines.readline()) for _ in range(5)]
     assert sorted(answer["id"] for answer in heard) == [10, 11, 12, 13, 14, 15]
     assert "RATE_LIMITED" in refused[0]["result"]["content"][0]["text"]
@@ -531,3 +531,31 @@ def test_a_cancelled_call_is_not_answered_and_gives_back_what_it_took(
         go_on.set()
         assert json.loads(answer_of(connection))["id"] == 22
     assert asked == ["claim_issue", "release_attempt", "room"]
+
+
+# --- workers ----------------------------------------------------------------------------------------------------------
+
+
+def test_questions_that_wait_for_something_hold_up_nobody(running: Hosted, repo: Path) -> None:
+    go_on, begun = threading.Event(), threading.Semaphore(0)
+
+    def wait(_: object) -> None:
+        begun.release()
+        assert go_on.wait(20)
+
+    for _ in range(6):
+        running.host.workers.submit(wait)
+    for _ in range(6):
+        assert begun.acquire(timeout=20)  # though two are at work at once as a rule
+    assert running.hook("claude", edit(repo, "s1"), running.environ) is not None
+    go_on.set()
+
+
+def test_a_worker_that_fails_works_on(running: Hosted) -> None:
+    done, told = threading.Event(), threading.Event()
+    running.host.say = lambda text: (running.said.append(text), told.set())
+    running.host.workers.submit(lambda _: 1 / 0)
+    assert told.wait(20)
+    running.host.workers.submit(lambda _: done.set())
+    assert done.wait(20)
+    assert "ZeroDivisionError" in running.said[0]

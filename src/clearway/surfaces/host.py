@@ -41,6 +41,7 @@ from clearway.surfaces.http_door import Door
 
 _READ_BYTES = 262_144
 _TICK_SECONDS = 5.0
+_MOMENT_SECONDS = 0.01  # in which a question that waits should have its turn, or another worker
 _BACKLOG = 256
 _LOCK_TRIES = 20
 
@@ -70,8 +71,6 @@ class Host:
         self.clock = clock or Clock()
         self.liveness = Liveness()
         self.say = say or _silent
-        self.workers = Workers(self.liveness, self._complain)
-        self.duties = Duties(self)
         self.leaving = ""  # why
         self.asked = 0
         self.failed = 0  # questions that were left to those who asked, since no room could be used here
@@ -87,6 +86,8 @@ class Host:
         self._selector = selectors.DefaultSelector()
         self._listener: socket.socket | None = None
         self._ear, self._voice = socket.socketpair()
+        self.workers = Workers(self.liveness, self._complain, self._wake)
+        self.duties = Duties(self)
         self._thread = threading.get_ident()
 
     # --- office -------------------------------------------------------------------------------------------------
@@ -209,7 +210,8 @@ class Host:
 
     def _turn(self, seconds: float) -> None:
         """Wait for something to happen, and see to it."""
-        for key, _ in self._selector.select(seconds):
+        crowded = self.workers.grow()
+        for key, _ in self._selector.select(_MOMENT_SECONDS if crowded else seconds):
             if key.fileobj is self._listener:
                 self._let_in()
             elif key.fileobj is self._ear:

@@ -17,7 +17,12 @@ from clearway.alive import Liveness
 from clearway.clock import Clock, FileClock
 from clearway.db.sqlite import identity_of
 from clearway.guard.quiet import open_as_it_is
-from clearway.limits import HOST_ROOMS_OPEN_MAX, HOST_WORKER_IDLE_SECONDS, HOST_WORKERS_MAX
+from clearway.limits import (
+    HOST_ROOMS_OPEN_MAX,
+    HOST_WORKER_IDLE_SECONDS,
+    HOST_WORKERS_AT_ONCE,
+    HOST_WORKERS_MAX,
+)
 from clearway.rooms import Shelf
 
 
@@ -88,11 +93,17 @@ Act = Callable[[Worker], object]
 
 
 class Workers:
-    """As many threads as there are questions at once, up to a bound; what comes then waits for its turn."""
+    """A few threads, which is as many as one interpreter has use for; more of them when those that there are wait for
+    something themselves. What is asked meanwhile waits for its turn."""
 
-    def __init__(self, liveness: Liveness, complain: Callable[[BaseException], None]) -> None:
+    def __init__(
+        self, liveness: Liveness, complain: Callable[[BaseException], None], look_soon: Callable[[], object]
+    ) -> None:
+        """look_soon: somebody is to call `grow` after a moment, and again until it says that nothing waits."""
         self.liveness = liveness
         self.complain = complain
+        self._look_soon = look_soon
+        self._first_then: Act | None = None
         self._lock = threading.Lock()
         self._resting: list[Worker] = []
         self._waiting: deque[Act] = deque()
@@ -101,13 +112,27 @@ class Workers:
 
     def submit(self, act: Act) -> None:
         with self._lock:
-            if self._resting:
-                self._resting.pop().give(act)
-            elif self._count < HOST_WORKERS_MAX:
-                self._count += 1
-                Worker(self).give(act)
-            else:
-                self._waiting.append(act)
+            if self._count - len(self._resting) < HOST_WORKERS_AT_ONCE:
+                self._begin(act)
+                return
+            self._waiting.append(act)
+        self._look_soon()
+
+    def grow(self) -> bool:
+        """Let one more begin if nothing has moved since the last look. Whether anything waits."""
+        with self._lock:
+            first = self._waiting[0] if self._waiting else None
+            if first is not None and first is self._first_then and self._count < HOST_WORKERS_MAX:
+                self._begin(self._waiting.popleft())
+            self._first_then = self._waiting[0] if self._waiting else None
+            return self._first_then is not None
+
+    def _begin(self, act: Act) -> None:
+        if self._resting:
+            self._resting.pop().give(act)
+        else:
+            self._count += 1
+            Worker(self).give(act)
 
     def rest(self, worker: Worker) -> None:
         """This one has finished: it goes on with what waits, else it rests."""
