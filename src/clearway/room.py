@@ -185,7 +185,7 @@ class Room:
     def _beat(self, caller: Caller, tx: Tx, *, late: bool = False) -> None:
         """Any question of a session is a sign of its life. late: what it held is over, and a write says so before the
         sign is given; otherwise none is given."""
-        if caller.named:
+        if caller.named or tx.silent:
             return
         if tx.farewell:
             self._files.forget(caller.key)

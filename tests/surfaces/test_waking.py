@@ -15,7 +15,9 @@ from tests.surfaces.test_waiting import ScriptedClock
 
 from clearway import platforms
 from clearway.config import Settings
-from clearway.crew import messages
+from clearway.crew import agents, messages
+from clearway.db import Row
+from clearway.errors import Refusal
 from clearway.limits import WAKES_MAX
 from clearway.rooms import Rooms
 from clearway.surfaces import waking
@@ -195,3 +197,79 @@ def test_the_command_line_waits_for_a_message_and_for_an_issue(terminal: Termina
     terminal("--as", "codex", "next")
     assert terminal("wait", "--issue", "ISSUE-1", "--timeout", "1s").status == 124
     assert terminal("wait", "--timeout", "soon").code == "INVALID_ARGUMENT"
+
+
+def test_waiting_takes_no_sign_of_life_away(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session that works holds what it has, whoever waits for its mail meanwhile."""
+    monkeypatch.setattr(waking, "Clock", ScriptedClock)
+    alpha, beta = desk.session("a", client="codex"), desk.session("b")
+    beta.ask("claim_paths", paths=["held.txt"])
+    desk.forward(minutes=29)
+    beta.before("Read", file_path=str(desk.repo / "free.txt"))
+    assert rewoken(beta, monkeypatch) == 0
+    desk.forward(minutes=5)
+    assert "held.txt" in alpha.before("Edit", file_path=str(desk.repo / "held.txt"))
+
+
+@pytest.mark.parametrize("sent", range(0, 91, 10))
+def test_a_message_that_comes_as_a_turn_ends_wakes(world: World, pair: tuple[Agent, Agent], sent: int) -> None:
+    """C41: B goes idle in the same instant A sends."""
+    alpha, beta = pair
+    for stopped in range(0, 91, 10):
+        beta.room.run(lambda tx: agents.turn(tx, begins=True), caller=beta.caller)
+        eyes = waking.Arrivals(world.open_again(), beta.caller, world.liveness, beta.caller.process, idle=True)
+        clock = ScriptedClock()
+        clock.after(sent, lambda: alpha.ask("send_message", to="beta", text="Now"))
+        clock.after(stopped, lambda: beta.room.run(lambda tx: agents.turn(tx, begins=False), caller=beta.caller))
+        until_free(eyes, clock, 10_000)
+        assert [row.text for row in eyes.found] == ["Now"]
+        beta.ask("read_inbox")
+
+
+def test_what_comes_during_a_turn_waits_for_its_end(world: World, pair: tuple[Agent, Agent]) -> None:
+    """One outstanding wake: the turn that a waiter would begin at once would be one too many."""
+    alpha, beta = pair
+    beta.room.run(lambda tx: agents.turn(tx, begins=True), caller=beta.caller)
+    alpha.ask("send_message", to="beta", text="Now")
+    eyes = waking.Arrivals(world.open_again(), beta.caller, world.liveness, beta.caller.process, idle=True)
+    until_free(eyes, ScriptedClock(), 30_000)
+    assert eyes.found == []
+    world.clock.forward(minutes=16)  # a client that never said that its turn is over
+    until_free(eyes, ScriptedClock(), 30_000)
+    assert [row.text for row in eyes.found] == ["Now"]
+
+
+def test_a_waiter_leaves_with_its_session(world: World, pair: tuple[Agent, Agent]) -> None:
+    """After /clear another session of the same client goes on, and waits for itself."""
+    alpha, beta = pair
+    eyes = waking.Arrivals(world.open_again(), beta.caller, world.liveness, beta.caller.process, idle=True)
+    clock = ScriptedClock()
+    clock.after(1_000, lambda: beta.room.run(lambda tx: agents.leave(tx, "clear"), caller=beta.caller))
+    clock.after(2_000, lambda: alpha.ask("send_message", to="beta", text="Now"))
+    until_free(eyes, clock, 60_000)
+    assert (eyes.left, eyes.found) == (True, [])
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_room_that_cannot_be_asked_for_a_while_is_asked_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """C41: the wake command fails once."""
+    alpha, beta = desk.session("a", client="codex"), desk.session("b")
+    alpha.ask("send_message", to="claude-code", text="Wake up")
+    fails = [Refusal("STORAGE_BUSY", "Somebody writes."), Refusal("STORAGE_FAILURE", "The disk is full.")]
+    look = waking.Arrivals.look
+
+    def sometimes(eyes: waking.Arrivals) -> list[Row]:
+        if fails:
+            raise fails.pop()
+        return look(eyes)
+
+    monkeypatch.setattr(waking.Arrivals, "look", sometimes)
+    assert rewoken(beta, monkeypatch) == 2
+
+
+def test_what_could_not_even_begin_wakes_nobody(terminal: Terminal) -> None:
+    """Exit status 2 is a message, whatever else it means everywhere else."""
+    assert terminal("wait", "--rewake", "--for", "", "--timeout", "1s").status == 0
+    assert terminal("wait", "--rewake", "--until", "tomorrow").status == 0
+    assert terminal("wait", "--rewake", "--timeout", "soon", CLEARWAY_HOME="relative").status == 0
+    assert terminal("wait", "--timeout", "soon").status == 2

@@ -137,6 +137,12 @@ def is_in_turn(tx: Tx) -> bool:
     return row is not None and bool(row.in_turn)
 
 
+def is_busy(tx: Tx) -> bool:
+    """Whether the caller is in a turn, as far as its signs of life say."""
+    row = tx.one(SQL.own, id=tx.caller.key)
+    return row is not None and presence(tx, row) == "busy"
+
+
 def say_doing(tx: Tx, doing: str) -> None:
     tx.change(SQL.doing, id=tx.caller.key, doing=folded(doing, PURPOSE_CHARS_MAX))
 

@@ -26,6 +26,9 @@ WHERE id = :id
 -- name: open_session
 SELECT id AS session, agent, in_turn, briefed_event FROM session WHERE id = :id AND ended_at IS NULL
 
+-- name: own
+SELECT id, in_turn, beat_at FROM session WHERE id = :id AND ended_at IS NULL
+
 -- name: others_of_process
 SELECT id AS session, agent, moving_at FROM session
 WHERE ended_at IS NULL AND id <> :id AND host = :host AND boot = :boot AND pid = :pid AND started = :started

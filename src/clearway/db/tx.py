@@ -47,6 +47,7 @@ class Tx:
         "outside",
         "project_id",
         "settings",
+        "silent",
         "token",
         "wall",
         "writes",
@@ -79,8 +80,9 @@ class Tx:
         self.settings: dict[str, str] | None = None
         self.changed = False
         self.farewell = False  # the caller's session ends here: this question is not a sign of life
+        self.silent = False  # nor is this one, and earlier signs stand
         self.carried: dict[str, int] = {}  # until when beats carry what is past its stored term; see lapse.until
-        self.gone: tuple[str, str] | None = None  # ids of lapsed path leases and attempts, joined; see lapse.gone
+        self.gone: tuple[str, str, str] | None = None  # what has lapsed, ids joined; see lapse.gone
         self.flights: dict[str, int | None] = {}  # since when sessions have a call open; see lapse.in_flight
         self._state = Row(last_event=opening.last_event, last_issue=opening.last_issue, last_fence=opening.last_fence)
         self._before: Row | None = None

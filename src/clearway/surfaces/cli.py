@@ -144,7 +144,8 @@ def _refused(refusal: Refusal, words: Sequence[str]) -> int:
         print(line, file=sys.stderr, flush=True)
     except (OSError, ValueError):
         _hush(sys.stderr)  # nobody listens; the exit status still speaks
-    return refusal.exit_status
+    # Whoever is to be woken takes 2 for a message; of that only waking.py decides.
+    return 0 if words[:1] == ["wait"] and "--rewake" in words else refusal.exit_status
 
 
 def _on_paper(line: str) -> str:

@@ -120,7 +120,7 @@ class RoomEyes:
 
 
 def _blockers(tx: Tx, places: list[Place]) -> list[Row]:
-    tx.farewell = True  # whoever waits gives no sign of life by it
+    tx.silent = True  # whoever waits gives no sign of life by it
     return leases.blockers(tx, places)
 
 

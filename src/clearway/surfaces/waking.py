@@ -15,7 +15,7 @@ from clearway import arguments, platforms, wire
 from clearway.alive import Liveness, Process
 from clearway.clock import Clock
 from clearway.config import Caller
-from clearway.crew import messages
+from clearway.crew import agents, messages
 from clearway.db import Row
 from clearway.errors import Refusal
 from clearway.limits import PAYLOAD_BYTES_MAX, WAIT_SECONDS_MAX
@@ -28,39 +28,53 @@ if TYPE_CHECKING:
     from clearway.rooms import Rooms
 
 WAKES = 2  # the exit status on which a client begins a turn
+_AGAIN_MS = 5_000  # a room that cannot be asked is asked again after this
+_CLEARED_MS = 3 * WAIT_SECONDS_MAX * 1_000
 _A_LONG_TIME_MS = 60_000  # when nothing is due, so often it is looked whether something is
 
 
 class Arrivals:
-    """The eyes of one session on what comes for it. Nothing in the way means that something has come."""
+    """The eyes of one session on what comes for it. Nothing in the way means that something has come.
 
-    def __init__(self, room: Room, caller: Caller, liveness: Liveness, client: Process | None = None) -> None:
+    client: the process whose end ends the wait. idle: only what comes while no turn is on counts; what comes during one
+    is seen when that is over.
+    """
+
+    def __init__(
+        self, room: Room, caller: Caller, liveness: Liveness, client: Process | None = None, *, idle: bool = False
+    ) -> None:
         self.found: list[Row] = []
-        self.left = False  # the client whose session this is has ended
-        self._room = room
+        self.left = False  # the session has ended, or the client whose session this is
+        self.room = room
         self._caller = caller
         self._liveness = liveness
         self._client = client
+        self._idle = idle
         self._stamp = 0
         self.glance_ms = GLANCE_MS if room.engine.name == "sqlite" else FAR_GLANCE_MS
 
     def look(self) -> list[Row]:
-        self._stamp = self._room.engine.stamp()
-
-        def ask(tx: Tx) -> tuple[list[Row], int | None]:
-            tx.farewell = True  # whoever waits gives no sign of life by it
-            return messages.waking(tx), messages.next_due(tx)
-
+        self._stamp = self.room.engine.stamp()  # before the look: what happens between the two is seen again
+        self.found = []
         if self.ended([]):
-            self.found = []
             return []
-        self.found, due = self._room.run(ask, caller=self._caller, writes=False)
-        if self.found:
+        due = self.room.run(self._ask, caller=self._caller, writes=False)
+        if self.found or self.left:
             return []
         return [Row(left_ms=_A_LONG_TIME_MS if due is None else due)]
 
+    def _ask(self, tx: Tx) -> int | None:
+        tx.silent = True  # whoever waits gives no sign of life by it
+        if self._idle and tx.opening.ended_at is not None:  # whoever goes on in its place has a waiter of its own
+            self.left = True
+            return None
+        if self._idle and agents.is_busy(tx):
+            return None
+        self.found = messages.waking(tx)
+        return messages.next_due(tx)
+
     def changed(self) -> bool:
-        return self._room.engine.stamp() != self._stamp
+        return self.room.engine.stamp() != self._stamp
 
     def ended(self, blockers: list[Row]) -> bool:
         if self._client is not None and self._liveness.is_dead(self._caller.host, self._client):
@@ -93,13 +107,13 @@ class _Holder(Arrivals):
     def look(self) -> list[Row]:
         from clearway.work import issues
 
-        self._stamp = self._room.engine.stamp()
+        self._stamp = self.room.engine.stamp()
 
         def ask(tx: Tx) -> Row | None:
-            tx.farewell = True
+            tx.silent = True
             return issues.live_attempt(tx, issues.find(tx, self._issue).id)
 
-        holder = self._room.run(ask, caller=self._caller, writes=False)
+        holder = self.room.run(ask, caller=self._caller, writes=False)
         return [] if holder is None else [Row(left_ms=1_000)]
 
 
@@ -110,30 +124,43 @@ def rewake(rooms: Rooms, agent: str, folder: str, timeout: str) -> int:
         payload = _payload()
         session = payload.get("session_id") or rooms.settings.session
         where = payload.get("cwd") or folder
-        if not isinstance(session, str) or not session or not isinstance(where, str):
+        if rooms.settings.off or not isinstance(session, str) or not session or not isinstance(where, str):
             return 0
-        alone = platforms.hold_alone(_lock_of(rooms.settings.home, session))
+        alone = _alone(rooms.settings.home, session, Clock().wall())
         if alone is None:  # another one waits for this session already
             return 0
         try:
-            return _rewake(rooms, Caller(agent, session, cwd=where, host=rooms.liveness.host), timeout)
+            return _rewake(rooms, Caller(agent, session, cwd=where, host=rooms.liveness.host), span(timeout))
         finally:
             os.close(alone)
     except Exception:
         return 0  # a client reads any other status as a message
 
 
-def _rewake(rooms: Rooms, caller: Caller, timeout: str) -> int:
+def _rewake(rooms: Rooms, caller: Caller, timeout_ms: int) -> int:
     pid = rooms.settings.environ.get("CLAUDE_PID") or rooms.settings.environ.get("CLEARWAY_PID") or ""
     client = rooms.liveness.identify(int(pid)) if pid.isascii() and pid.isdigit() else None
     if pid and client is None:  # it has ended already
         return 0
-    room = rooms.of_folder(caller.cwd)
-    eyes = Arrivals(room, caller, rooms.liveness, client)
-    until_free(eyes, Clock(), span(timeout))
-    if not eyes.found or eyes.left:
-        return 0
-    room.run(lambda tx: messages.woke(tx, eyes.found), caller=caller, durable=False)
+    clock = Clock()
+    until = clock.monotonic() + timeout_ms
+    while (left := until - clock.monotonic()) > 0:
+        try:
+            eyes = Arrivals(rooms.of_folder(caller.cwd), caller, rooms.liveness, client, idle=True)
+            until_free(eyes, clock, left)
+            if eyes.left or not eyes.found:
+                return 0
+            return _wake(eyes, caller)
+        except Refusal as refusal:
+            # Nobody else waits for this session: what passes is waited out.
+            if not refusal.is_of_storage or (client is not None and rooms.liveness.is_dead(caller.host, client)):
+                return 0
+            clock.pause(min(_AGAIN_MS, left))
+    return 0
+
+
+def _wake(eyes: Arrivals, caller: Caller) -> int:
+    eyes.room.run(lambda tx: messages.woke(tx, eyes.found), caller=caller, durable=False)
     named = ", ".join(f"#{message.id} from {folded(message.sender, 40)}" for message in eyes.found)
     print(f"[clearway] Messages wait for you: {named}. read_inbox shows them.", file=sys.stderr, flush=True)
     return WAKES
@@ -154,6 +181,23 @@ def _payload() -> dict[str, Any]:
         return {}
     read = wire.loads(source.read(PAYLOAD_BYTES_MAX) or b"{}")
     return read if wire.is_object(read) else {}
+
+
+def _alone(home: str, session: str, wall: int) -> int | None:
+    """The place of the one who waits for a session, or None. Places in which nobody can wait any more are cleared."""
+    file = _lock_of(home, session)
+    held = platforms.hold_alone(file)
+    if held is not None:
+        os.utime(held)
+        folder = os.path.dirname(file)
+        for name in os.listdir(folder):
+            other = os.path.join(folder, name)
+            try:
+                if os.stat(other).st_mtime * 1_000 < wall - _CLEARED_MS:
+                    os.unlink(other)
+            except OSError:
+                continue
+    return held
 
 
 def _lock_of(home: str, session: str) -> str:
