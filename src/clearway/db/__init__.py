@@ -79,22 +79,40 @@ class Statement:
 
 
 class Statements:
-    """The statements of one `.sql` file, by name."""
+    """The statements of one `.sql` file, by name. The file is read when the first of them is asked for: a hook loads
+    many nouns and asks few."""
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._known: dict[str, Statement] = {}
-        with open(path, encoding="utf-8") as file:
+        self._is_read = False
+        _ALL.append(self)
+
+    def __getattr__(self, name: str) -> Statement:
+        self.read()
+        if name in self.__dict__:
+            return self.__dict__[name]
+        raise AttributeError(f"{self._path} has no statement {name}")
+
+    def read(self) -> None:
+        if self._is_read:
+            return
+        with open(self._path, encoding="utf-8") as file:
             texts = _split(file.read())
         for name in {heading.partition(" ")[0]: None for heading in texts}:
             common = texts.get(name, "")
-            self._known[name] = Statement(
-                name, texts.get(f"{name} [sqlite]", common), texts.get(f"{name} [postgres]", common)
-            )
-        self.__dict__.update(self._known)
+            sqlite, postgres = texts.get(f"{name} [sqlite]", common), texts.get(f"{name} [postgres]", common)
+            self.__dict__[name] = Statement(name, sqlite, postgres)
+        self._is_read = True
 
-    def __getattr__(self, name: str) -> Statement:
-        raise AttributeError(f"{self._path} has no statement {name}")
+
+_ALL: list[Statements] = []
+
+
+def read_all() -> None:
+    """Read the statements of all modules that are loaded. A process that lives long does so at its start: its files may
+    be exchanged for those of another version under it."""
+    for each in _ALL:
+        each.read()
 
 
 def statements(module_file: str) -> Statements:

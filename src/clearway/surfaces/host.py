@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 import clearway
-from clearway import platforms
+from clearway import db, platforms
 from clearway.alive import Liveness
 from clearway.clock import Clock
 from clearway.config import Settings
@@ -408,6 +408,7 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, leave)
     say(f"host {os.getpid()} of {settings.home}, version {clearway.__version__}")
+    db.read_all()
     host.serve()
     say(f"host {os.getpid()} left: {host.leaving}")
     return True

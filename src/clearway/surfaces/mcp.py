@@ -15,7 +15,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from clearway import config, wire
+from clearway import config, db, wire
 from clearway.catalog import OPERATIONS
 from clearway.config import Settings
 from clearway.errors import Refusal
@@ -102,6 +102,8 @@ async def converse(offer: Offer, ask: Ask, ends: Any) -> None:
 
 def _serve(offer: Offer, settings: Settings, client: Wire, opening: Opening, line: bytes) -> NoReturn:
     import asyncio
+
+    db.read_all()
 
     async def go_on() -> None:
         await converse(offer, Desk(settings, _folder()).ask, Ends(client, opening, line, parsed, last_words))
