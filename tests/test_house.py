@@ -31,7 +31,7 @@ FILE_LINES_MAX = 700
 PURE = {
     "errors", "clock", "children", "alive", "platforms", "limits", "lifecycle", "leasing", "paths", "untrusted", "wire",
 }  # fmt: skip
-GROUND = PURE | {"driver", "beats", "opencalls", "trail", "repository", "config", "db", "op", "arguments"}
+GROUND = PURE | {"driver", "beats", "opencalls", "trail", "proofs", "repository", "config", "db", "op", "arguments"}
 GROUND |= {"lapse", "policy"}
 NOUNS = {"work", "crew", "guard"}
 INSIDE = GROUND | NOUNS | {"catalog", "room", "rooms", "keeping"}
@@ -43,6 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "driver": set(),
     "opencalls": PURE | {"beats"},
     "trail": PURE | {"beats"},
+    "proofs": PURE,
     "config": PURE,
     "repository": PURE | {"config"},
     "db": PURE | {"driver", "beats", "config", "opencalls"},

@@ -14,10 +14,10 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from clearway import __version__, keeping, platforms, policy, repository
+from clearway import __version__, keeping, platforms, policy, proofs, repository
 from clearway.clock import iso
 from clearway.config import Caller, Settings
 from clearway.crew import roster
@@ -71,6 +71,7 @@ def examine(settings: Settings, folder: str, *, full: bool = False, ask_host: As
         rooms.close()
     for client in CLIENTS:
         found += registrations.examine(client, settings, root, project)
+    found.append(_enforcement(settings))
     found += [_git_hooks(settings, place), _guard_open(settings, rooms.clock.wall()), _unknown_tools(settings)]
     found.append(_host(settings, ask_host or (lambda _: None)))
     return found
@@ -83,15 +84,24 @@ def report(settings: Settings, folder: str, found: list[Check]) -> dict[str, Any
     hooks: dict[str, Any] = {"passed_unchecked": sum(counted.values()), "by_code": counted}
     if last:
         hooks["last"] = iso(last)
+    proved = proofs.noted(settings.home)
     nothing_yet: dict[str, Any] = {name: {} for name in ("delivery", "receipts", "workers", "failover")}
     return {
         "ok": PROBLEM not in levels.values(),
         "checks": found,
         "store": _store(settings, folder),
         "hooks": hooks,
-        "clients": {name: {"hooks": levels[f"{name}_hooks"], "mcp": levels[f"{name}_mcp"]} for name in CLIENTS},
+        "clients": {name: _client(name, levels, proved.get(name)) for name in CLIENTS},
         **nothing_yet,
     }
+
+
+def _client(name: str, levels: Mapping[str, str], proof: Mapping[str, Any] | None) -> dict[str, Any]:
+    told: dict[str, Any] = {"hooks": levels[f"{name}_hooks"], "mcp": levels[f"{name}_mcp"]}
+    if proof is not None:
+        shown = {key: proof[key] for key in ("version", "result", "stopped", "why") if key in proof}
+        told["live"] = shown | {"at": iso(proof["at"])}
+    return told
 
 
 def _store(settings: Settings, folder: str) -> dict[str, Any]:
@@ -431,6 +441,30 @@ def _host(settings: Settings, ask_host: AskHost) -> Check:
         message = f"hooks went round the host {said['failed']} times, since it could not do what they asked"
         return _check("host", NOTICE, message, f"{os.path.join(settings.home, 'run', 'host.log')} says why")
     return _check("host", OK, f"host {said['pid']} answers for this home")
+
+
+def _enforcement(settings: Settings) -> Check:
+    """What was found when clients were asked to write what others hold, the last time for each."""
+    found = proofs.noted(settings.home)
+    if not found:
+        message = "not tried: clearway doctor --live asks each client that is here to write what others hold"
+        return _check("enforcement", OK, message)
+    weak = [proof["client"] for proof in found.values() if proof["client"] in proofs.advised(settings.home)]
+    unproved = [proof["client"] for proof in found.values() if proof["result"] == proofs.UNPROVED]
+    message = "; ".join(map(_proved, found.values()))
+    if weak:
+        fix = "let nobody rely on it: clearway git-hooks install looks at what it commits; try a newer version"
+        return _check("enforcement", PROBLEM, message, fix)
+    if unproved:
+        return _check("enforcement", NOTICE, message, f"clearway doctor --live {' '.join(unproved)}")
+    return _check("enforcement", OK, message)
+
+
+def _proved(proof: Mapping[str, Any]) -> str:
+    why = f": {folded(str(proof['why']), 200)}" if proof.get("why") else ""
+    return (
+        f"{folded(proof['client'], 40)} {folded(proof['version'], 60)} {proof['result']}{why} ({iso(proof['at'])[:10]})"
+    )
 
 
 def _git_hooks(settings: Settings, place: Repository | None) -> Check:
