@@ -136,20 +136,29 @@ def uninstall(data: bool, write: bool) -> None:
 
 
 @click.command()
+@click.argument("clients", nargs=-1, metavar="[CLIENT...]")
 @click.option("--full", is_flag=True, help="Compare every index of the room with its table, too.")
+@click.option("--live", is_flag=True, help="Let clients try to write what others hold. [default: all found here]")
 @click.option("--repair", is_flag=True, help="Mend first what can be mended.")
-def doctor(full: bool, repair: bool) -> int:
+def doctor(clients: tuple[str, ...], full: bool, live: bool, repair: bool) -> int:
     """Look whether everything is in order; exit status 1 when something is not."""
     from clearway.setup import doctor as examination
     from clearway.setup import repairing
     from clearway.surfaces import host_start, render
 
     run = this_run()
+    if clients and not live:
+        raise Refusal("INVALID_ARGUMENT", "Clients are named with --live only; without it all of them are looked at.")
     done = repairing.repair(run.settings, run.folder) if repair else []
+    tried: list[dict[str, Any]] = []
+    if live:
+        from clearway.setup.live import prove
+
+        tried = [proof.facts for proof in prove(clients, run.settings, run.rooms.clock, say=mention)]
     found = examination.examine(run.settings, run.folder, full=full, ask_host=host_start.status)
     told = examination.report(run.settings, run.folder, found)
     if run.as_json:
-        say_json(told | ({"repaired": done} if repair else {}))
+        say_json(told | ({"repaired": done} if repair else {}) | ({"tried": tried} if live else {}))
     else:
         say("\n".join([*(f"repaired {folded(sentence, 2_000)}" for sentence in done), render.checks(found, run.paper)]))
     return int(not told["ok"])
