@@ -7,7 +7,7 @@ runs, was heard of lately or still holds something is here, and neither it nor w
 
 from __future__ import annotations
 
-from clearway import policy
+from clearway import policy, proofs
 from clearway.alive import Process
 from clearway.crew import messages
 from clearway.crew.agents import presence, seen
@@ -82,7 +82,8 @@ def listed(tx: Tx) -> tuple[list[dict[str, Any]], int]:
     ended = tx.one(SQL.count_ended, since=tx.now - ENDED_COUNTED_MS, session=mine)
     counted = len(others) - len(shown) + (ended.count if ended is not None else 0)
     shown.sort(key=lambda row: (_ORDER.index(presence(tx, row)), -seen(tx, row), row.id))
-    return [_shown(tx, row) for row in shown[:ROOM_ITEMS_MAX]], counted + len(shown[ROOM_ITEMS_MAX:])
+    advised = proofs.advised(tx.outside.home)
+    return [_shown(tx, row, advised) for row in shown[:ROOM_ITEMS_MAX]], counted + len(shown[ROOM_ITEMS_MAX:])
 
 
 def of_two_names(tx: Tx) -> list[dict[str, str]]:
@@ -94,7 +95,7 @@ def of_two_names(tx: Tx) -> list[dict[str, str]]:
     return list(by_session.values())
 
 
-def _shown(tx: Tx, row: Row) -> dict[str, Any]:
+def _shown(tx: Tx, row: Row, advised: frozenset[str]) -> dict[str, Any]:
     shown = {
         "agent": row.agent,
         "session": row.id,
@@ -105,6 +106,8 @@ def _shown(tx: Tx, row: Row) -> dict[str, Any]:
         shown["doing"] = row.doing
     if row.number is not None:
         shown["issue"] = f"ISSUE-{row.number}"
+    if row.client in advised:
+        shown["hooks"] = proofs.ADVISORY
     return shown
 
 

@@ -63,6 +63,7 @@ def _state(run: Run) -> dict[str, Any]:
     others = [
         agent for agent in room["agents"] if agent["agent"] != HUMAN and agent["session"] != room["me"]["session"]
     ]
+    advisory = list(dict.fromkeys(agent["agent"] for agent in others if "hooks" in agent))
     mine = run.rooms.of_repository(place).run(_mine, caller=run.caller, writes=False)
     return {
         "project_id": project,
@@ -73,6 +74,7 @@ def _state(run: Run) -> dict[str, Any]:
         "paths": len(room["paths"]),
         **({"mine": mine} if mine else {}),
         **({"guard": room["guard"]} if "guard" in room else {}),
+        **({"advisory": advisory} if advisory else {}),
     }
 
 

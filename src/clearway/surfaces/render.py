@@ -235,9 +235,7 @@ def _room(result: Result, paper: Paper) -> str:
         parts.append("Nobody else is here." if "ended" in result else "Nobody else has been here.")
     if "ended" in result:
         many = count(result["ended"], "session")
-        parts.append(
-            f"{many} more, over or silent for a day; clearway agent retire NAME takes a name off the list."
-        )
+        parts.append(f"{many} more, over or silent for a day; clearway agent retire NAME takes a name off the list.")
     if result["paths"]:
         rows = [_held_row(lease, paper) for lease in result["paths"]]
         parts.append(paper.table(("HELD BY", "MODE", "UNTIL", "PATH", "FOR"), rows))
@@ -245,6 +243,9 @@ def _room(result: Result, paper: Paper) -> str:
         parts.append("No path is held.")
     if "guard" in result:
         parts.append(f"The {guard(result['guard'], paper)}: edits of held paths pass.")
+    weak = list(dict.fromkeys(agent["agent"] for agent in result["agents"] if "hooks" in agent))
+    if weak:
+        parts.append(f"{', '.join(weak)}: advisory only; a refusal does not stop what it writes (clearway doctor).")
     if result.get("waiting_for_you"):
         from clearway.surfaces import letters
 
@@ -315,6 +316,8 @@ def status(state: Result, paper: Paper) -> str:
         parts.append(f"{mine['display_id']} until {paper.moment(mine['until'])}")
     if "guard" in state:
         parts.append(f"the {guard(state['guard'], paper)}")
+    if "advisory" in state:
+        parts.append(f"advisory only: {', '.join(state['advisory'])}")
     return "clearway: " + ", ".join(parts)
 
 
