@@ -86,10 +86,11 @@ SETTINGS = {
 class Outside:
     """What stands around a room's own settings: the environment before them, the user's config.toml behind them."""
 
-    __slots__ = ("_file", "_user", "environment")
+    __slots__ = ("_file", "_user", "environment", "home")
 
     def __init__(self, environ: Mapping[str, str], home: str) -> None:
         self.environment = _from_environment(environ) if environ else {}
+        self.home = home
         self._file = os.path.join(home, "config.toml") if home else ""
         self._user: dict[str, str] | None = None
 
