@@ -6,6 +6,8 @@ import json
 import os
 import socket
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +19,8 @@ from tests.conftest import HandClock
 from tests.surfaces.hosted import Hosted, answer_of, hosted
 
 import clearway
-from clearway import catalog, platforms
+from clearway import catalog, config, platforms
+from clearway.clock import Clock
 from clearway.config import Caller, Settings
 from clearway.errors import Refusal
 from clearway.limits import HOST_FIRST_WORD_MS, HOST_IDLE_MS, HOST_LINE_BYTES_MAX
@@ -36,6 +39,20 @@ def environ(tmp_path: Path) -> dict[str, str]:
 def running(environ: dict[str, str]) -> Iterator[Hosted]:
     with hosted(environ) as made:
         yield made
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def on_each_engine(request: pytest.FixtureRequest, environ: dict[str, str], repo: Path) -> Iterator[Hosted]:
+    """A host whose repository has its room in a file, and on a server."""
+    project = Clock().new_id()
+    (repo / config.POINTER).write_text(config.pointer_text(project))
+    if request.param == "postgres":
+        folder = Path(environ["CLEARWAY_HOME"], "rooms", project)
+        folder.mkdir(parents=True)
+        (folder / "address").write_text(request.getfixturevalue("postgres_dsn"))
+    with hosted(environ) as made:
+        yield made
+        assert not [said for said in made.said if "defect" in said]
 
 
 def edit(repo: Path, session: str, file: str = "free.txt") -> bytes:
@@ -114,7 +131,8 @@ def test_a_home_whose_name_is_too_long_for_a_socket_has_one_elsewhere(tmp_path: 
 # --- hooks ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_hook_is_answered_as_it_would_answer_itself(running: Hosted, repo: Path) -> None:
+def test_a_hook_is_answered_as_it_would_answer_itself(on_each_engine: Hosted, repo: Path) -> None:
+    running = on_each_engine
     taken = running.hook("claude", edit(repo, "s1"), running.environ)
     assert taken is not None and (taken.out, taken.err, taken.code) == ("", "", 0)
     refused = running.hook("claude", edit(repo, "s2"), running.environ)
@@ -122,8 +140,9 @@ def test_a_hook_is_answered_as_it_would_answer_itself(running: Hosted, repo: Pat
     assert hooks.answer("claude", edit(repo, "s2"), running.environ) == (refused.out, refused.err, refused.code)
 
 
-def test_what_no_client_has_read_is_told_again(running: Hosted, repo: Path) -> None:
+def test_what_no_client_has_read_is_told_again(on_each_engine: Hosted, repo: Path) -> None:
     """A hook that is killed between its host and its client shows the text again."""
+    running = on_each_engine
     running.hook("claude", edit(repo, "s1"), running.environ)
     rooms = Rooms(Settings(running.environ))
     human = Caller("human", cwd=str(repo), host=rooms.liveness.host, human=True)
@@ -209,7 +228,8 @@ def test_a_hook_whose_host_answers_loads_next_to_nothing(repo: Path) -> None:
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_operation_is_asked_over_the_socket(running: Hosted, repo: Path) -> None:
+def test_an_operation_is_asked_over_the_socket(on_each_engine: Hosted, repo: Path) -> None:
+    running = on_each_engine
     caller = {"agent": "anna", "session": "a1", "cwd": str(repo), "pid": os.getpid()}
     made = running.request("create_issue", args={"title": "One"}, caller=caller)
     assert made["v"] == 1 and made["ok"] and made["result"]["display_id"] == "ISSUE-1"
@@ -217,7 +237,8 @@ def test_an_operation_is_asked_over_the_socket(running: Hosted, repo: Path) -> N
     assert not refused["ok"] and refused["error"]["code"] == "ISSUE_NOT_FOUND"
 
 
-def test_a_room_far_away_is_asked_like_one_at_hand(running: Hosted, repo: Path) -> None:
+def test_a_room_far_away_is_asked_like_one_at_hand(on_each_engine: Hosted, repo: Path) -> None:
+    running = on_each_engine
     here = Rooms(Settings(running.environ))
     caller = Caller("anna", "a1", cwd=str(repo), host=here.liveness.host, process=here.liveness.identify(os.getpid()))
     with Remote(running.home) as remote:
@@ -559,3 +580,19 @@ def test_a_worker_that_fails_works_on(running: Hosted) -> None:
     running.host.workers.submit(lambda _: done.set())
     assert done.wait(20)
     assert "ZeroDivisionError" in running.said[0]
+
+
+def test_who_has_died_loses_his_paths_though_nobody_asks(on_each_engine: Hosted, repo: Path) -> None:
+    """The kill of a client is noticed by the next look at its room."""
+    running = on_each_engine
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert running.hook("claude", edit(repo, "s1"), running.environ | {"CLAUDE_PID": str(child.pid)}) is not None
+    child.kill()
+    child.communicate()
+    done = threading.Event()
+    running.host.workers.submit(lambda worker: (running.host.duties.sweep(worker), done.set()))
+    assert done.wait(20)
+    rooms = Rooms(Settings(running.environ))
+    log = rooms.of_folder(str(repo)).ask(catalog.OPERATIONS["get_changes"], {}, Caller("anna", host="here"))
+    rooms.close()
+    assert "paths_released" in [event["type"] for event in log["events"]], log

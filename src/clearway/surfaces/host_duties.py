@@ -71,15 +71,15 @@ class Duties:
             engine.checkpoint()
 
     def _projects(self) -> list[str]:
-        """The rooms in files of this home that were changed since the last look, or that somebody is in."""
+        """The rooms of this home that somebody is in, and those in files that were changed since the last look."""
         home = self._host.settings.home
         found: list[str] = []
         for project in _listed(os.path.join(home, "rooms"))[:_ROOMS_MAX]:
             file = os.path.join(home, "rooms", project, "room.db")
-            if not os.path.exists(file):
-                continue
             state = _changed(file), _changed(file + "-wal")
-            if state != self._seen.get(project) or _listed(os.path.join(beat_folder(home), project)):
+            is_here = state[0] != 0 or os.path.exists(os.path.join(home, "rooms", project, "address"))
+            is_new = state[0] != 0 and state != self._seen.get(project)
+            if is_here and (is_new or _listed(os.path.join(beat_folder(home), project))):
                 found.append(project)
                 self._seen[project] = state
         return found
