@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from tests.surfaces.hosted import hosted
 
+import clearway
 from clearway.surfaces import host_start, host_wire, relay
 
 HELLO: dict[str, Any] = {
@@ -417,3 +418,44 @@ def test_a_person_starts_shows_and_stops_the_host(machine: Machine) -> None:
     assert host_start.status(machine.home) is None
     machine.environ["CLEARWAY_HOST"] = "off"
     assert clearway("host", "start")[0] == 5
+
+
+def test_a_newer_client_brings_a_newer_host_and_nobody_loses_an_answer(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Old host, new client; another client is in the middle of its work."""
+    with hosted(machine.environ) as old:
+        first = machine.client().opens()
+        assert "result" in first.ask(call(2, "create_issue", title="One"))
+        monkeypatch.setattr(clearway, "__version__", "0.0.1")
+        second = machine.client().opens()
+        old.thread.join(20)
+        assert old.host.leaving == "a newer version takes its place"
+        monkeypatch.undo()
+        running = host_start.status(machine.home)
+        assert running is not None and running["pid"] != os.getpid()
+        for client in (first, second):
+            listed = client.ask(call(3, "list_issues"))
+            assert len(listed["result"]["structuredContent"]["items"]) == 1
+        assert first.end() == second.end() == []
+
+
+def test_an_older_client_leaves_a_newer_host_in_its_place(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clearway, "__version__", "999.0")
+    with hosted(machine.environ) as new:
+        client = machine.client().opens()
+        assert "result" in client.ask(call(2, "list_issues"))
+        assert not new.host.leaving
+        running = host_start.status(machine.home)
+        assert running is not None and (running["clients"], running["version"]) == (1, "999.0")
+        assert client.end() == []
+
+
+def test_of_many_that_are_started_at_once_one_stays(machine: Machine) -> None:
+    clients = [machine.client() for _ in range(6)]
+    for client in clients:
+        client.opens()
+    running = host_start.status(machine.home)
+    assert running is not None and running["clients"] == 6
+    assert Path(host_wire.log_file(machine.home)).read_text().count(", version ") == 1
+    assert all(client.end() == [] for client in clients)
