@@ -205,9 +205,8 @@ def test_what_may_sway_an_answer_is_told_to_the_host() -> None:
         r"environ(?:\.get\(|\[)\s*\"([A-Z][A-Z0-9_]+)\"|_number\(environ, \"([A-Z_]+)\"|\"([A-Z]+_[A-Z_]+)\""
     )
     names = {name for file in files for found in reading.findall(file.read_text()) for name in found if name}
-    variables = {
-        name for name in names if name.startswith(("CLEARWAY_", "CLAUDE", "CODEX", "GEMINI", "HOME", "OPENCODE"))
-    }
+    clients = tuple(name.upper() for name in hooks.CLIENTS)
+    variables = {name for name in names if name.startswith((*clients, "CLEARWAY_", "AGENT_LEASE", "GIT_", "HOME"))}
     assert {"CLEARWAY_FAIL_CLOSED", "CLAUDE_PID", "CODEX_THREAD_ID", "OPENCODE_PID", "HOME"} <= variables
     assert not [name for name in variables if not name.encode().startswith(faststep.TOLD)]
 
