@@ -50,11 +50,11 @@ def main(client: str) -> NoReturn:
     gc.disable()  # this process ends before there is anything to collect, and loading makes much to look through
     raw = _standard_input()
     asked = _ask_host(client, raw, posix.environ)
-    from clearway.guard.quiet import is_quiet
-
-    if is_quiet(client, raw, posix.environ):
-        posix._exit(0)  # pyright: ignore[reportPrivateUsage]  # the interpreter's farewell costs a millisecond
     try:
+        from clearway.guard.quiet import is_quiet
+
+        if is_quiet(client, raw, posix.environ):
+            posix._exit(0)  # pyright: ignore[reportPrivateUsage]  # the interpreter's farewell costs a millisecond
         from clearway.surfaces import hooks
     except Exception as problem:  # the product is being exchanged under us: what is missing can enforce nothing
         posix.write(2, f"clearway: {problem!r}, guard open\n".encode("utf-8", "backslashreplace"))
