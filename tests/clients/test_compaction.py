@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
+import threading
 from typing import Any
 
-from driving import ClaudeCode, Desk
+from driving import RUN_SECONDS_MAX, ClaudeCode, Desk
 from scripted_model import Performance, ScriptedModel, Shown, each, say
 from test_two_agents import Product, product
 
@@ -32,14 +33,23 @@ class Conversation:
     def say(self, text: str) -> None:
         """Say something, and wait for the end of the turn."""
         assert self.process.stdin is not None
-        assert self.process.stdout is not None
         message = {"role": "user", "content": [{"type": "text", "text": text}]}
         self.process.stdin.write(json.dumps({"type": "user", "message": message}) + "\n")
         self.process.stdin.flush()
-        for line in self.process.stdout:
-            if json.loads(line).get("type") == "result":
-                return
-        raise AssertionError("the client ended")
+        self.turn()
+
+    def turn(self) -> None:
+        """Wait for the end of a turn, whoever began it."""
+        assert self.process.stdout is not None
+        bound = threading.Timer(RUN_SECONDS_MAX, self.process.kill)
+        bound.start()
+        try:
+            for line in self.process.stdout:
+                if json.loads(line).get("type") == "result":
+                    return
+        finally:
+            bound.cancel()
+        raise AssertionError("the client ended, or began no turn in time")
 
     def end(self) -> None:
         self.process.communicate(timeout=30)

@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import subprocess
+import sys
 import tempfile
 import tomllib
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ import pytest
 
 from clearway.errors import Refusal
 from clearway.setup.connect import Change, connect, disconnect, installed, registered
-from clearway.setup.registered import read_hook_command
+from clearway.setup.registered import Binding, Product, is_wait_command, read_hook_command, wait_command
 
 OURS = "clearway-backup"
 SETTINGS = """{
@@ -634,3 +635,75 @@ def test_what_makes_no_sense_is_refused(
         connect(clients, machine.data, **{"environ": machine.environ, "write": True, **options})
     assert refused.value.code == code
     assert machine.files() == {}
+
+
+# --- waking ---------------------------------------------------------------------------------------------------------
+
+
+def waiters(file: Path) -> dict[str, list[dict[str, Any]]]:
+    """What waits in the background, by event."""
+    return {
+        event: [handler for group in groups for handler in group["hooks"] if is_wait_command(handler.get("command"))]
+        for event, groups in events(file).items()
+    }
+
+
+def test_messages_wake_a_session_where_that_was_asked_for(machine: Machine) -> None:
+    machine.lived_in().connect("claude")
+    assert not any(waiters(machine.claude_settings).values())
+    hooks_before = ours(machine.claude_settings)
+    machine.connect("claude", rewake=True)
+    found = {event: handlers for event, handlers in waiters(machine.claude_settings).items() if handlers}
+    assert set(found) == {"SessionStart", "Stop"}
+    (handler,) = found["Stop"]
+    assert found["SessionStart"] == [handler]
+    assert handler["asyncRewake"] is True
+    assert "wait --rewake --for claude-code --timeout 24h" in handler["command"]
+    assert f"CLEARWAY_HOME={machine.data}" in handler["command"]
+    assert handler["timeout"] > 24 * 3600
+    assert ours(machine.claude_settings) == hooks_before
+    assert machine.connect("claude", rewake=True) == []
+
+
+def test_what_was_asked_for_once_stays_until_the_client_is_disconnected(machine: Machine) -> None:
+    original = machine.lived_in().files()
+    machine.connect("claude", rewake=True)
+    assert machine.connect("claude") == []
+    machine.connect("claude", agent_name="ada")
+    (handler,) = waiters(machine.claude_settings)["Stop"]
+    assert "CLEARWAY_AGENT=ada" in handler["command"]
+    assert "--for ada" in handler["command"]
+    machine.disconnect()
+    assert machine.files() == original
+
+
+def test_only_claude_code_is_woken_by_a_hook(machine: Machine) -> None:
+    with pytest.raises(Refusal, match="codex-wake"):
+        machine.connect("codex", rewake=True)
+    assert machine.files() == {}
+
+
+def test_a_waiter_without_its_product_wakes_nobody(machine: Machine, tmp_path: Path) -> None:
+    """Exit status 2 begins a turn: neither a missing interpreter nor a missing package may end so."""
+    gone = Product(str(tmp_path / "gone"), (str(tmp_path),))
+    empty = Product(sys.executable, (str(tmp_path),))
+    for product in (gone, empty):
+        command = wait_command("claude-code", Binding(machine.data), product)
+        ended = subprocess.run(command, shell=True, capture_output=True, text=True, env={"PATH": os.environ["PATH"]})
+        assert (ended.returncode, ended.stdout) == (0, "")
+        assert "guard open" in ended.stderr
+
+
+def test_the_registered_waiter_is_our_command_line(machine: Machine, repo: Path) -> None:
+    machine.connect("claude", rewake=True)
+    command = waiters(machine.claude_settings)["Stop"][0]["command"].replace("24h", "1s")
+    ended = subprocess.run(
+        ["/bin/sh", "-c", command],
+        input=json.dumps({"session_id": "s", "cwd": str(repo)}),
+        env={**machine.environ, "PATH": os.environ["PATH"], "CLAUDE_PID": str(os.getpid()), "CLEARWAY_HOST": "off"},
+        cwd=repo,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")

@@ -43,6 +43,14 @@ BOOT = (
     'print("clearway:", repr(problem[1]) + ", guard open", file=sys.stderr, flush=True), __import__("os")._exit(0)); '
     "import clearway.surfaces.faststep as hook; sys.excepthook = sys.__excepthook__; hook.main(sys.argv[1])"
 )
+# The same for what waits in the background: our command line. Nothing that goes wrong on the way ends with 2, on which
+# a client begins a turn.
+WAIT_BOOT = BOOT.replace("clearway.surfaces.faststep as hook", "clearway.surfaces.cli as cli").replace(
+    "hook.main(sys.argv[1])", '__import__("os")._exit(cli.run(sys.argv[1:]))'
+)
+_WAIT = ["wait", "--rewake", "--for"]
+WAIT_TIME = "24h"  # limits.WAIT_SECONDS_MAX
+WAIT_TIMEOUT_SECONDS = 86_460  # a client ends what it started itself after this
 _GUARD = ["||", "{", "echo", "clearway: not installed, guard open", ">&2;", "exit", "0;", "};"]
 ISOLATED = ["-I", "-S", "-c"]  # nothing of the caller's environment and no site: both cost time and may fail
 
@@ -89,8 +97,15 @@ def hook_command(client: str, binding: Binding, product: Product | None = None) 
     return shell_command(product.interpreter, boot(product), client, binding.environment())
 
 
+def wait_command(agent: str, binding: Binding, product: Product | None = None) -> str:
+    """The string to register for what wakes an idle session of this agent."""
+    product = product or installed_product()
+    words = " ".join([*_WAIT, agent, "--timeout", WAIT_TIME])
+    return shell_command(product.interpreter, boot(product, WAIT_BOOT), words, binding.environment())
+
+
 def shell_command(interpreter: str, boot_text: str, client: str, environment: Mapping[str, str]) -> str:
-    """The same of its parts."""
+    """The same of its parts. client: the words behind, which need no quotes."""
     interpreter = shlex.quote(interpreter)
     assignments = "".join(f"{name}={shlex.quote(value)} " for name, value in environment.items())
     script = (
@@ -100,13 +115,27 @@ def shell_command(interpreter: str, boot_text: str, client: str, environment: Ma
     return f"/bin/sh -c {shlex.quote(script)}"
 
 
-def boot(product: Product) -> str:
+def boot(product: Product, text: str = BOOT) -> str:
     """The Python text that finds the package and hands over to the hook module."""
-    return BOOT.replace("FOLDERS", "[" + ", ".join(map(_literal, product.folders)) + "]")
+    return text.replace("FOLDERS", "[" + ", ".join(map(_literal, product.folders)) + "]")
 
 
 def read_hook_command(command: Any) -> Registered | None:
-    """Take a command of ours apart; None for any other, whatever words its path may contain."""
+    """Take a hook of ours apart; None for any other command, whatever words its path may contain."""
+    found = _read(command)
+    if found is None or len(found[1]) != 1 or "clearway.surfaces.faststep" not in found[0].boot:
+        return None
+    return found[0]
+
+
+def is_wait_command(command: Any) -> bool:
+    """Is this what wakes an idle session, as we register it?"""
+    found = _read(command)
+    return found is not None and found[1][:3] == _WAIT and "clearway.surfaces.cli" in found[0].boot
+
+
+def _read(command: Any) -> tuple[Registered, list[str]] | None:
+    """A command in our form, and the words behind its boot text."""
     try:
         outer = shlex.split(command) if isinstance(command, str) else []
         words = shlex.split(outer[2]) if outer[:2] == ["/bin/sh", "-c"] and len(outer) == 3 else []
@@ -118,11 +147,11 @@ def read_hook_command(command: Any) -> Registered | None:
         return None
     environment = dict(word.split("=", 1) for word in words[guard_end:start] if "=" in word)
     interpreter, *rest = words[start + 1 :] or [""]
-    if interpreter != words[2] or rest[:3] != ISOLATED or len(rest) != 5 or "clearway.surfaces.faststep" not in rest[3]:
+    if interpreter != words[2] or rest[:3] != ISOLATED or len(rest) < 5:
         return None
     if len(environment) != start - guard_end or not set(environment) <= set(BAKED_VARIABLES):
         return None
-    return Registered(rest[4], interpreter, rest[3], environment)
+    return Registered(rest[4], interpreter, rest[3], environment), rest[4:]
 
 
 def mcp_entry(binding: Binding) -> dict[str, Any]:

@@ -49,9 +49,12 @@ def call(operation: str, arguments_json: str) -> None:
 @click.option("--write", is_flag=True, help="Do it; otherwise the exact change is only shown.")
 @click.option("--scope", metavar="user|project", default="user", help="Whose settings. [default: user]")
 @click.option("--gate", is_flag=True, help="Refuse destructive commands, too.")
+@click.option("--rewake", is_flag=True, help="Let messages wake an idle session (Claude Code).")
 @click.option("--git-hooks", "git_hooks", is_flag=True, help="Look at commits of this repository, too.")
 @click.option("--as", "agent_name", metavar="NAME", default="", help="The name to register the agent under.")
-def connect(clients: tuple[str, ...], write: bool, scope: str, gate: bool, git_hooks: bool, agent_name: str) -> None:
+def connect(
+    clients: tuple[str, ...], write: bool, scope: str, gate: bool, rewake: bool, git_hooks: bool, agent_name: str
+) -> None:
     """Register hooks and MCP server with the agents installed here."""
     from clearway.setup import connect as clients_of
 
@@ -66,6 +69,7 @@ def connect(clients: tuple[str, ...], write: bool, scope: str, gate: bool, git_h
         agent_name=agent_name or run.agent,
         project=place.root if place else "",
         danger_gate=gate,
+        rewake=rewake,
     )
     if git_hooks:
         for sentence in committing.beside_clients(run, write=write):

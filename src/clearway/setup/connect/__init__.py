@@ -49,16 +49,23 @@ def connect(
     agent_name: str = "",
     project: str = "",
     danger_gate: bool = False,
+    rewake: bool = False,
 ) -> list[Change]:
     """Register hooks and MCP server; answer what changes (nothing, when all is registered already).
 
     clients: their names; none for those installed here; `json` for a text to paste.
     home: the resolved CLEARWAY_HOME, baked into every entry. environ: where HOME, CODEX_HOME and the like come from.
     project: the root of the checkout, needed for the scope `project`. danger_gate: it is to be on for this user.
+    rewake: messages are to wake a client's idle sessions; once asked for, it stays until the client is disconnected.
     """
-    asked = _asked(home, scope, agent_name, environ, project)
+    asked = _asked(home, scope, agent_name, environ, project, rewake=rewake)
     changes: list[Change] = []
-    for client in _chosen(clients, asked):
+    chosen = _chosen(clients, asked)
+    if rewake and claude.CLIENT not in chosen:
+        raise Refusal(
+            "INVALID_ARGUMENT", "Only Claude Code is woken by its hooks: connect claude --rewake. Codex has codex-wake."
+        )
+    for client in chosen:
         if client == pasting.CLIENT:
             changes.append(Change(client, "", None, pasting.text(asked.binding)))
         else:
@@ -112,13 +119,16 @@ def installed(environ: Mapping[str, str]) -> list[str]:
     return _installed(Asked("user", "", Binding(""), environ))
 
 
-def _asked(home: str, scope: str, agent_name: str, environ: Mapping[str, str], project: str) -> Asked:
+def _asked(
+    home: str, scope: str, agent_name: str, environ: Mapping[str, str], project: str, *, rewake: bool = False
+) -> Asked:
     if scope not in SCOPES:
         raise Refusal("INVALID_ARGUMENT", f"The scope is one of: {', '.join(SCOPES)}.")
     if scope == "project" and not project:
         raise Refusal("INVALID_ARGUMENT", "The scope project needs a repository; run this inside one.")
     agent = check_name(agent_name) if agent_name else ""
-    return Asked(scope, project, Binding(os.path.abspath(home), agent, Settings(environ).fail_closed), environ)
+    binding = Binding(os.path.abspath(home), agent, Settings(environ).fail_closed)
+    return Asked(scope, project, binding, environ, rewake)
 
 
 def _chosen(clients: Sequence[str], asked: Asked) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from clearway.setup.connect import hookgroups, servers
 from clearway.setup.connect.hookgroups import Wanted
 from clearway.setup.connect.shapes import Asked, SettingsFile
-from clearway.setup.registered import Binding, mcp_entry
+from clearway.setup.registered import WAIT_TIMEOUT_SECONDS, Binding, mcp_entry, wait_command
 
 CLIENT = "claude"
 # Tools that can write, and tools that can last: their end is told to the room. MultiEdit is for older clients.
@@ -27,6 +27,10 @@ EVENTS: tuple[tuple[str, str | None], ...] = (
     ("SessionEnd", None),
     ("Notification", "idle_prompt"),
 )
+
+# When a session has begun and when a turn is over, something begins to wait; one a session, the others leave at once.
+_WAKING_EVENTS = ("SessionStart", "Stop")
+AGENT = "claude-code"
 
 _USER_SCOPE = (
     "Registered for your user: `claude --worktree` reads project settings from its own checkout, so only user-level "
@@ -47,6 +51,7 @@ def installed(asked: Asked) -> bool:
 
 def files(asked: Asked) -> list[SettingsFile]:
     wanted = hooks(asked.binding)
+    waiters = waiting(asked.binding)
     entry = {"type": "stdio", **mcp_entry(asked.binding)}
     # Claude Code defers MCP tools: without this its model sees their names only. A person may choose otherwise.
     preferred: dict[str, Any] = {"alwaysLoad": True}
@@ -63,7 +68,9 @@ def files(asked: Asked) -> list[SettingsFile]:
             CLIENT,
             settings,
             blank="{}\n",
-            join=lambda text: hookgroups.join(hookgroups.plain(text), wanted),
+            join=lambda text: hookgroups.join(
+                hookgroups.plain(text), wanted + (waiters if asked.rewake or hookgroups.waits(text) else [])
+            ),
             part=lambda text, original: hookgroups.part(hookgroups.plain(text), original),
             notes=notes,
             mode=mode,
@@ -85,6 +92,13 @@ def hooks(binding: Binding) -> list[Wanted]:
     # On other events it would guard nothing: a hook that fails there may not keep a person from their own session.
     closed = {"PreToolUse": {"onFailure": "block"}} if binding.fail_closed else {}
     return hookgroups.wanted_for(CLIENT, EVENTS, binding, more=closed)
+
+
+def waiting(binding: Binding) -> list[Wanted]:
+    """What wakes a session whose turn is over. It waits in the background, and its exit status 2 begins a turn."""
+    command = wait_command(binding.agent or AGENT, binding)
+    handler = {"type": "command", "command": command, "timeout": WAIT_TIMEOUT_SECONDS, "asyncRewake": True}
+    return [Wanted(event, handler) for event in _WAKING_EVENTS]
 
 
 def _folder(asked: Asked) -> str:

@@ -2,7 +2,7 @@
 
 Claude Code, Codex and others share this form. Ours stand in groups of their own. What another person wrote is never
 dropped, reordered or changed, even inside a group that also holds a handler of ours; ours are known by the exact form
-of their command, never by a word in it.
+of their command, never by a word in it. An event may have two of them: a hook, and what waits in the background.
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from clearway.setup.connect import jsontext
-from clearway.setup.registered import HOOK_TIMEOUT_SECONDS, Binding, hook_command, read_hook_command
+from clearway.setup.registered import (
+    HOOK_TIMEOUT_SECONDS,
+    Binding,
+    hook_command,
+    is_wait_command,
+    read_hook_command,
+)
+
+_HOOK, _WAITER = _KINDS = ("hook", "waiter")
 
 
 @dataclass(frozen=True)
@@ -52,9 +60,10 @@ def plain(text: str) -> str:
 
 def join(text: str, wanted: list[Wanted]) -> str:
     """The text with exactly the wanted handlers of ours."""
-    by_event = {entry.event: entry for entry in wanted}
-    for event in dict.fromkeys([*events(text), *by_event]):
-        text = _settle(text, event, by_event.get(event))
+    by_event = {(entry.event, _kind(entry.handler)): entry for entry in wanted}
+    for event in dict.fromkeys([*events(text), *(event for event, _ in by_event)]):
+        for kind in _KINDS:
+            text = _settle(text, event, kind, by_event.get((event, kind)))
     return text
 
 
@@ -79,8 +88,15 @@ def part(text: str, original: str | None) -> str:
 
 def commands(text: str) -> list[str]:
     """The commands of ours in the file, each once."""
-    handlers = [handler for event in events(text) for _, _, handler in _handlers(text, event) if _is_ours(handler)]
+    handlers = [
+        handler for event in events(text) for _, _, handler in _handlers(text, event) if _kind(handler) == _HOOK
+    ]
     return list(dict.fromkeys(handler["command"] for handler in handlers))
+
+
+def waits(text: str) -> bool:
+    """Whether something of ours waits in the background."""
+    return any(_ours(text, event, _WAITER) for event in events(text))
 
 
 def foreign_places(text: str) -> set[tuple[str, int, int, str]]:
@@ -89,14 +105,14 @@ def foreign_places(text: str) -> set[tuple[str, int, int, str]]:
         (event, group, place, repr(handler))
         for event in events(text)
         for group, place, handler in _handlers(text, event)
-        if not _is_ours(handler)
+        if not _kind(handler)
     }
 
 
-def _settle(text: str, event: str, wanted: Wanted | None) -> str:
+def _settle(text: str, event: str, kind: str, wanted: Wanted | None) -> str:
     if wanted and not isinstance(events(text).get(event, []), list):
         raise ValueError(f'"hooks.{event}" in it is not an array')
-    places = _ours(text, event)
+    places = _ours(text, event, kind)
     if wanted and len(places) == 1:
         group, place = places[0]
         found = events(text)[event][group]
@@ -120,12 +136,18 @@ def _without(text: str, event: str, places: list[tuple[int, int]]) -> str:
     return text
 
 
-def _ours(text: str, event: str) -> list[tuple[int, int]]:
-    return [(group, place) for group, place, handler in _handlers(text, event) if _is_ours(handler)]
+def _ours(text: str, event: str, kind: str = "") -> list[tuple[int, int]]:
+    """Where handlers of ours stand, those of one kind or all."""
+    kinds = (kind,) if kind else _KINDS
+    return [(group, place) for group, place, handler in _handlers(text, event) if _kind(handler) in kinds]
 
 
-def _is_ours(handler: Any) -> bool:
-    return isinstance(handler, dict) and read_hook_command(cast("dict[str, Any]", handler).get("command")) is not None
+def _kind(handler: Any) -> str:
+    """What a handler of ours is for; empty for other people's."""
+    command = cast("dict[str, Any]", handler).get("command") if isinstance(handler, dict) else None
+    if read_hook_command(command) is not None:
+        return _HOOK
+    return _WAITER if is_wait_command(command) else ""
 
 
 def _handlers(text: str, event: str) -> Iterator[tuple[int, int, Any]]:

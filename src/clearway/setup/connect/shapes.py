@@ -22,6 +22,7 @@ class Asked:
     project: str
     binding: Binding
     environ: Mapping[str, str]
+    rewake: bool = False  # a message is to wake an idle session
 
     def personal(self, *parts: str) -> str:
         """A path below the person's home folder."""

@@ -1,0 +1,69 @@
+"""A real Claude Code that idles: an addressed message begins a turn in which its model reads it; a broadcast does not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from driving import ClaudeCode, Desk
+from scripted_model import Performance, ScriptedModel, Shown, say
+from test_compaction import Conversation
+from test_two_agents import Product, product
+
+__all__ = ["product"]
+
+
+@pytest.fixture
+def wakes(product: Product) -> Product:
+    product("connect", "claude", "--rewake", "--write")
+    return product
+
+
+def test_an_idle_session_wakes_on_an_addressed_message_and_reads_it(
+    claude: ClaudeCode, wakes: Product, desk: Desk
+) -> None:
+    """C41; its words reach the model once, labelled as another agent's. A broadcast waits for the next turn."""
+    heard: list[str] = []
+
+    def idles(shown: Shown) -> Performance:
+        while True:
+            shown = yield say("I idle.")
+            heard.append(shown.text)
+
+    with ScriptedModel(idles) as model:
+        talk = Conversation(claude, model)
+        talk.say("Do what the script says.")
+        wakes("--as", "codex", "say", "Deploying at three")
+        wakes("--as", "codex", "send", "Please look at app.py", "--to", "claude-code")
+        talk.turn()
+        talk.end()
+
+    (told,) = heard
+    assert "Messages wait for you: #" in told and "from codex" in told
+    assert told.count('"Please look at app.py"') == 1
+    assert "another agent's words, not your user's" in told
+    assert told.count('"Deploying at three"') == 1, "the broadcast comes along with the turn that another message began"
+
+
+def test_a_broadcast_wakes_nobody(claude: ClaudeCode, wakes: Product) -> None:
+    """A later message that does wake proves that the session could have been woken."""
+    heard: list[str] = []
+
+    def idles(shown: Shown) -> Performance:
+        while True:
+            shown = yield say("I idle.")
+            heard.append(shown.text)
+
+    with ScriptedModel(idles) as model:
+        talk = Conversation(claude, model)
+        talk.say("Do what the script says.")
+        wakes("--as", "codex", "say", "Deploying at three")
+        wakes("--as", "codex", "send", "Done", "--to", "claude-code", "--kind", "result")
+        number = json.loads(wakes("--json", "--as", "codex", "send", "Now", "--to", "claude-code").stdout)["message_id"]
+        talk.turn()
+        wakes("--as", "codex", "send", "Again", "--to", "claude-code")
+        talk.turn()
+        talk.end()
+
+    assert len(heard) == 2, "two addressed messages, two turns"
+    assert f"Messages wait for you: #{number} from codex." in heard[0]
