@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 class Operation:
     """One thing a caller can ask of a room."""
 
-    __slots__ = ("cli", "core", "durable", "function", "group", "keyed", "name", "rare", "tool", "writes")
+    __slots__ = (
+        *("cli", "core", "durable", "function", "group", "key_required", "keyed", "name", "rare", "tool", "writes"),
+    )
 
     def __init__(
         self,
@@ -32,6 +34,7 @@ class Operation:
         cli: str,
         tool: bool,
         rare: tuple[str, ...],
+        key_required: bool,
     ) -> None:
         self.function = function
         self.name: str = function.__name__
@@ -43,6 +46,7 @@ class Operation:
         self.cli = cli
         self.tool = tool
         self.rare = rare
+        self.key_required = key_required
 
 
 def op(
@@ -55,6 +59,7 @@ def op(
     cli: str = "",
     tool: bool = True,
     rare: tuple[str, ...] = (),
+    key_required: bool = False,
 ) -> Callable[[Function], Function]:
     """Declare an operation.
 
@@ -62,12 +67,22 @@ def op(
     profiles. core: it is in the default profile. keyed: it takes an idempotency key, valid for the caller's "agent" or
     only for its "session". durable: the reply promises something to another agent, so the commit reaches the disk
     first. cli: the words of its subcommand. tool: agents are offered it; what only a person may do is not for them.
-    rare: arguments that are taken everywhere, and listed only where a client asks for all there is.
+    rare: arguments that are taken everywhere, and listed only where a client asks for all there is. key_required: what
+    is done would hurt if it were done twice, so nobody may ask without a key.
     """
 
     def declare(function: Function) -> Function:
         function.operation = Operation(  # type: ignore[attr-defined]
-            function, writes=writes, group=group, core=core, keyed=keyed, durable=durable, cli=cli, tool=tool, rare=rare
+            function,
+            writes=writes,
+            group=group,
+            core=core,
+            keyed=keyed,
+            durable=durable,
+            cli=cli,
+            tool=tool,
+            rare=rare,
+            key_required=key_required,
         )
         return function
 

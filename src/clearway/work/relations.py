@@ -39,16 +39,9 @@ def manage_issue_relation(
         raise Refusal("SELF_RELATION", f"ISSUE-{source.number} cannot be related to itself; name two issues.")
     for issue in (source, target):
         issues.check_not_archived(issue)
-    first, second = (source, target) if relation_type != "related_to" or source.id < target.id else (target, source)
-    relation = {"source": first.id, "target": second.id, "type": relation_type}
-    if action == "add":
-        changed = _add(tx, first, second, relation)
-    else:
-        changed = bool(tx.change(SQL.remove, **relation))
-    if changed:
-        _settle(tx, action, first, second, relation_type)
+    act = relate if action == "add" else _part
     return {
-        "changed": changed,
+        "changed": act(tx, source, target, relation_type),
         "source": f"ISSUE-{source.number}",
         "target": f"ISSUE-{target.number}",
         "type": relation_type,
@@ -56,21 +49,40 @@ def manage_issue_relation(
     }
 
 
-def _add(tx: Tx, source: Row, target: Row, relation: dict[str, str]) -> bool:
-    if relation["type"] == "blocks" and tx.one(SQL.way, start=target.id, goal=source.id):
+def relate(tx: Tx, source: Row, target: Row, relation_type: str) -> bool:
+    """Put two issues that are not archived into relation. Was it new?"""
+    first, second = _ordered(source, target, relation_type)
+    if relation_type == "blocks" and tx.one(SQL.way, start=second.id, goal=first.id):
         raise Refusal(
             "BLOCKS_CYCLE",
-            f"ISSUE-{target.number} already blocks ISSUE-{source.number}, itself or through others; "
+            f"ISSUE-{second.number} already blocks ISSUE-{first.number}, itself or through others; "
             "remove that relation first.",
-            source=f"ISSUE-{source.number}",
-            target=f"ISSUE-{target.number}",
+            source=f"ISSUE-{first.number}",
+            target=f"ISSUE-{second.number}",
         )
-    return bool(tx.change(SQL.add, **relation, session=tx.caller.key, wall=tx.wall))
+    ends = {"source": first.id, "target": second.id, "type": relation_type}
+    if not tx.change(SQL.add, **ends, session=tx.caller.key, wall=tx.wall):
+        return False
+    _settle(tx, "relation_added", first, second, relation_type)
+    return True
 
 
-def _settle(tx: Tx, action: str, source: Row, target: Row, relation_type: str) -> None:
+def _part(tx: Tx, source: Row, target: Row, relation_type: str) -> bool:
+    """Take a relation back. Was there one?"""
+    first, second = _ordered(source, target, relation_type)
+    if not tx.change(SQL.remove, source=first.id, target=second.id, type=relation_type):
+        return False
+    _settle(tx, "relation_removed", first, second, relation_type)
+    return True
+
+
+def _ordered(source: Row, target: Row, relation_type: str) -> tuple[Row, Row]:
+    """Belonging together has no direction, and is kept in one."""
+    return (target, source) if relation_type == "related_to" and target.id < source.id else (source, target)
+
+
+def _settle(tx: Tx, told: str, source: Row, target: Row, relation_type: str) -> None:
     """Tell it at both ends, so that the history of either issue has it."""
-    told = "relation_added" if action == "add" else "relation_removed"
     facts: dict[str, Any] = {
         "relation": relation_type,
         "source": f"ISSUE-{source.number}",
