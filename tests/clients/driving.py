@@ -11,7 +11,6 @@ has a hard limit, and what a desk started ends with it.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -22,14 +21,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scripted_model import Call, Performance, Script, ScriptedModel, Shown, Step, call, say
+from clearway.setup import live_clients
+from clearway.setup.live import end_started_with
+from clearway.setup.live_clients import Driver
+from clearway.setup.live_model import Call, Performance, Script, ScriptedModel, Shown, Step, call, say
 
 RUN_SECONDS_MAX = 120
 """A scripted run takes two to six seconds; the rest is for a busy machine."""
 
 GATE_SECONDS_MAX = 90
 
-KEY = "dummy"
 PROMPT = "Do what the script says."
 
 
@@ -100,8 +101,7 @@ class Desk:
             run.close()
         for gate in self._gates:
             gate.let_go()
-        for pid in _processes_with("HOME", str(self.home)):
-            _end(pid)
+        end_started_with({"HOME": str(self.home)})
 
     def _begin_repository(self) -> None:
         self.file("app.py", "print(1)\n")
@@ -217,19 +217,29 @@ class Run:
 
 
 class Client:
-    """What the two clients have in common: a program, a desk, and hands that make the client's own tool calls."""
+    """What all clients have in common: a program, a desk, and hands that make the client's own tool calls.
 
-    name: str
-    """The agent name the product gives this client without configuration."""
+    How it is started and how it edits is the product's own knowledge: `doctor --live` drives it in the same way.
+    """
+
+    driver: Driver
 
     def __init__(self, program: Path, desk: Desk) -> None:
         self.desk = desk
+        self.driver.prepare(str(desk.home))
         # Run by its ordinary name, as a person's shell would find it: the product knows clients by that.
         self.program = desk.programs / self.command_name
         if not self.program.is_symlink():
             self.program.symlink_to(program)
 
-    command_name: str
+    @property
+    def name(self) -> str:
+        """The agent name the product gives this client without configuration."""
+        return self.driver.agent
+
+    @property
+    def command_name(self) -> str:
+        return self.driver.program
 
     def start(
         self, script: Script, *, asks_first: bool = False, beside: Mapping[str, Script] | None = None, **environ: str
@@ -253,14 +263,14 @@ class Client:
 
     def edits(self, path: Path, old: str, new: str) -> list[Step]:
         """The steps of an ordinary edit; the last one is the edit."""
-        raise NotImplementedError
+        return self.driver.edits(str(self.desk.repository), str(path), old, new)
 
     def ways_to_write(self, path: Path, old: str, new: str) -> dict[str, list[Step]]:
         """Every way this client has to put a new line into a file, each as steps whose last is the write."""
         raise NotImplementedError
 
-    def shell(self, command: str) -> Step:
-        raise NotImplementedError
+    def shell(self, command: str, **more: Any) -> Step:
+        return self.driver.shell(command, **more)
 
     def ask(self, operation: str, **arguments: Any) -> Step:
         """Ask the product's own server, over MCP."""
@@ -268,25 +278,21 @@ class Client:
 
     def stand_at(self, gate: Gate) -> Performance:
         """Stay in a shell call until the gate is let go, however long: `shown = yield from client.stand_at(gate)`."""
-        raise NotImplementedError
+        return (yield self.shell(gate.command))
 
     def _command(self, model: ScriptedModel, asks_first: bool) -> list[str]:
-        raise NotImplementedError
+        for words in self.driver.first(str(self.program), model.address):
+            self.desk.run(*words)
+        return self.driver.command(str(self.program), model.address)
 
     def _environment(self, model: ScriptedModel) -> dict[str, str]:
-        raise NotImplementedError
+        return self.desk.environment(**self.driver.environment(str(self.desk.home), model.address))
 
 
 class ClaudeCode(Client):
     """Claude Code, with hooks from `~/.claude/settings.json` and servers from `~/.claude.json`."""
 
-    name = "claude-code"
-    command_name = "claude"
-
-    def edits(self, path: Path, old: str, new: str) -> list[Step]:
-        # The client itself refuses to edit what was not read.
-        edit = {"file_path": str(path), "old_string": old, "new_string": new}
-        return [self.read(path), call(Call("Edit", edit))]
+    driver = live_clients.ClaudeCode()
 
     def ways_to_write(self, path: Path, old: str, new: str) -> dict[str, list[Step]]:
         return {
@@ -298,57 +304,26 @@ class ClaudeCode(Client):
     def read(self, path: Path) -> Step:
         return call(Call("Read", {"file_path": str(path)}))
 
-    def shell(self, command: str) -> Step:
-        return call(Call("Bash", {"command": command, "description": "a scripted command", "timeout": 600_000}))
-
     def ask(self, operation: str, **arguments: Any) -> Step:
         return call(Call(f"mcp__clearway__{operation}", arguments))
-
-    def stand_at(self, gate: Gate) -> Performance:
-        return (yield self.shell(gate.command))
-
-    def _command(self, model: ScriptedModel, asks_first: bool) -> list[str]:
-        # It waits for its servers by itself.
-        permissions = ["--permission-mode=acceptEdits", "--allowedTools=Bash,mcp__clearway"]
-        return [str(self.program), "--output-format=json", *permissions, "--print"]
-
-    def _environment(self, model: ScriptedModel) -> dict[str, str]:
-        return self.desk.environment(
-            ANTHROPIC_BASE_URL=model.address,
-            ANTHROPIC_API_KEY=KEY,
-            CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
-            DISABLE_AUTOUPDATER="1",
-            DISABLE_TELEMETRY="1",
-            IS_SANDBOX="1",
-        )
 
 
 class Codex(Client):
     """Codex CLI, with hooks from `~/.codex/hooks.json` and servers from `~/.codex/config.toml`."""
 
-    name = "codex"
-    command_name = "codex"
-    model = "gpt-5.5"
-    """A model the client knows and gives its tools directly; to an unknown one it offers no apply_patch."""
+    driver: live_clients.Codex
 
     def __init__(self, program: Path, desk: Desk) -> None:
+        self.driver = live_clients.Codex()
         super().__init__(program, desk)
-        # Named by CODEX_HOME it has to exist.
-        self.folder = _made(desk.home / ".codex")
-
-    def edits(self, path: Path, old: str, new: str) -> list[Step]:
-        return [call(Call("apply_patch", self._patch(path, old, new)))]
 
     def ways_to_write(self, path: Path, old: str, new: str) -> dict[str, list[Step]]:
-        patch = self._patch(path, old, new)
+        patch = self.driver.patch(str(self.desk.repository), str(path), old, new)
         return {
-            "apply_patch": [call(Call("apply_patch", patch))],
+            "apply_patch": self.edits(path, old, new),
             "apply_patch in a shell": [self.shell(f"apply_patch <<'EOF'\n{patch}EOF")],
             "shell redirect": [self.shell(f"echo '{new}' > {self.desk.relative(path)}")],
         }
-
-    def shell(self, command: str, **more: Any) -> Step:
-        return call(Call("exec_command", {"cmd": command, **more}))
 
     def ask(self, operation: str, **arguments: Any) -> Step:
         return call(Call(operation, arguments, namespace="mcp__clearway"))
@@ -362,32 +337,10 @@ class Codex(Client):
             shown = yield call(Call("write_stdin", looks))
         return shown
 
-    def _patch(self, path: Path, old: str, new: str) -> str:
-        update = f"*** Update File: {self.desk.relative(path)}\n@@\n-{old}\n+{new}\n"
-        return f"*** Begin Patch\n{update}*** End Patch\n"
-
     def _command(self, model: ScriptedModel, asks_first: bool) -> list[str]:
-        settings: dict[str, str | int | bool] = {
-            "model": self.model,
-            "model_provider": "scripted",
-            "approval_policy": "never",
-            "sandbox_mode": "danger-full-access",
-            "model_providers.scripted.name": "scripted",
-            "model_providers.scripted.base_url": f"{model.address}/v1",
-            "model_providers.scripted.wire_api": "responses",
-            "model_providers.scripted.env_key": "SCRIPTED_KEY",
-            "model_providers.scripted.request_max_retries": 0,
-            "model_providers.scripted.stream_max_retries": 0,
-            "model_providers.scripted.supports_websockets": False,
-        }
-        if asks_first:
-            # Without it the client gives a server one second and then goes on without its tools.
-            settings["mcp_servers.clearway.required"] = True
-        flags = [word for key, value in settings.items() for word in ("-c", f"{key}={json.dumps(value)}")]
-        return [str(self.program), "exec", "--json", "--dangerously-bypass-hook-trust", *flags]
-
-    def _environment(self, model: ScriptedModel) -> dict[str, str]:
-        return self.desk.environment(CODEX_HOME=str(self.folder), SCRIPTED_KEY=KEY)
+        # Without it the client gives a server one second and then goes on without its tools.
+        waits = ["-c", "mcp_servers.clearway.required=true"] if asks_first else []
+        return [*super()._command(model, asks_first), *waits]
 
 
 def in_turn(*parts: Sequence[Step]) -> list[Step]:
@@ -398,24 +351,3 @@ def in_turn(*parts: Sequence[Step]) -> list[Step]:
 def _made(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-def _processes_with(variable: str, value: str) -> list[int]:
-    """The processes that were started with that variable, on a system that shows it."""
-    wanted = f"{variable}={value}".encode()
-    found: list[int] = []
-    for entry in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            variables = entry.read_bytes().split(b"\0")
-        except OSError:
-            continue  # Another user's, or gone meanwhile.
-        if wanted in variables:
-            found.append(int(entry.parent.name))
-    return found
-
-
-def _end(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass

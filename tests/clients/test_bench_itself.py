@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from driving import Client, Desk, in_turn
-from scripted_model import Performance, Script, Shown, Step, call, each, say
+
+from clearway.setup.live_model import Performance, Script, Shown, Step, call, each, say
 
 REASON = "held.py is somebody else's until noon"
 BRIEF = "nobody else is here today"

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from driving import Desk, in_turn
 from driving_cline import ClineCli
-from scripted_model import Performance, Shown, each, say
+
+from clearway.setup.live_model import Performance, Shown, each, say
 
 CONSOLE = Path(sys.executable).with_name("clearway")
 Product = Callable[..., subprocess.CompletedProcess[str]]

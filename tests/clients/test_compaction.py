@@ -8,8 +8,9 @@ import threading
 from typing import Any
 
 from driving import RUN_SECONDS_MAX, ClaudeCode, Desk
-from scripted_model import Performance, ScriptedModel, Shown, each, say
 from test_two_agents import Product, product
+
+from clearway.setup.live_model import Performance, ScriptedModel, Shown, each, say
 
 __all__ = ["product"]
 

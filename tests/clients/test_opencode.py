@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from driving import Desk, Gate, Run, in_turn
 from driving_opencode import OpenCode
-from scripted_model import Performance, ScriptedModel, Shown, Step, each, say
 
 import clearway
+from clearway.setup.live_model import Performance, ScriptedModel, Shown, Step, each, say
 
 CONSOLE = Path(sys.executable).with_name("clearway")
 Product = Callable[..., subprocess.CompletedProcess[str]]

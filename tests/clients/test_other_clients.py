@@ -13,8 +13,9 @@ import pytest
 from driving import Desk, in_turn
 from driving_copilot import CopilotCli
 from driving_gemini import GeminiCli, QwenCode
-from scripted_model import Performance, Shown, each, say
 from test_two_agents import CONSOLE, Product, product
+
+from clearway.setup.live_model import Performance, Shown, each, say
 
 __all__ = ["product"]
 

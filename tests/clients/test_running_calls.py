@@ -12,8 +12,9 @@ from typing import Any, cast
 
 import pytest
 from driving import Client, Desk, Gate, in_turn
-from scripted_model import Call, Performance, Shown, call, each, say
 from test_two_agents import Product, every_pair, first, product, second
+
+from clearway.setup.live_model import Call, Performance, Shown, call, each, say
 
 __all__ = ["first", "product", "second"]
 

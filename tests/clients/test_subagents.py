@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from driving import ClaudeCode, Codex, Desk
-from scripted_model import Call, Performance, Shown, Step, call, say
 from test_other_clients import HELD, MARK, held
 from test_two_agents import Product, product
+
+from clearway.setup.live_model import Call, Performance, Shown, Step, call, say
 
 __all__ = ["held", "product"]
 
@@ -48,7 +49,7 @@ def test_a_subagent_in_a_worktree_of_its_own_writes_there(
 
 
 def test_a_subagent_of_codex_is_checked(codex: Codex, product: Product, held: Path, desk: Desk) -> None:
-    codex.model = "gpt-5.4"  # not known to the client, which then offers its subagents as tools
+    codex.driver.model = "gpt-5.4"  # not known to the client, which then offers its subagents as tools
     spawning = "multi_agent_v1"
 
     def delegates(shown: Shown) -> Performance:

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 from driving import Client, Desk, Gate, Run, in_turn
-from scripted_model import Performance, Shown, each, say
 
 import clearway
+from clearway.setup.live_model import Performance, Shown, each, say
 
 CONSOLE = Path(sys.executable).with_name("clearway")
 CHECKPOINT = "The lexer is split in two; the tests of nested quotes are still red."

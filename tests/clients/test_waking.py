@@ -6,9 +6,10 @@ import json
 
 import pytest
 from driving import ClaudeCode, Desk
-from scripted_model import Performance, ScriptedModel, Shown, say
 from test_compaction import Conversation
 from test_two_agents import Product, product
+
+from clearway.setup.live_model import Performance, ScriptedModel, Shown, say
 
 __all__ = ["product"]
 

@@ -245,14 +245,7 @@ class _Cage:
 
     def close(self) -> None:
         """End what is left of what was started here, on a system that shows whose it is."""
-        marks = {f"HOME={self.home}".encode(), f"CLEARWAY_HOME={self.state}".encode()}
-        for _ in range(_ROUNDS_MAX):
-            left = _started_with(marks)
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
-            if not left:
-                break
+        end_started_with({"HOME": self.home, "CLEARWAY_HOME": self.state})
         if self._no_host is not None:
             os.close(self._no_host)
 
@@ -368,6 +361,18 @@ def _cage(
             cage.close()
 
 
+def end_started_with(variables: Mapping[str, str]) -> None:
+    """End every process that was started with one of these in its environment, where /proc tells."""
+    marks = {f"{name}={value}".encode() for name, value in variables.items()}
+    for _ in range(_ROUNDS_MAX):
+        left = _started_with(marks)
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        if not left:
+            break
+
+
 def _is_changed(file: str) -> bool:
     try:
         with open(file, encoding="utf-8", errors="replace") as opened:
@@ -382,7 +387,6 @@ def _last_line(said: str) -> str:
 
 
 def _started_with(marks: set[bytes]) -> list[int]:
-    """The processes in whose environment one of these stands, where /proc tells."""
     found: list[int] = []
     for entry in os.listdir("/proc") if os.path.isdir("/proc/self") else []:
         if entry.isdigit():

@@ -88,8 +88,10 @@ class Codex(Driver):
 
     client, agent, program = "codex", "codex", "codex"
     managed = ("/etc/codex/managed_config.toml", "/etc/codex/config.toml", "/etc/codex/requirements.toml")
-    model = "gpt-5.5"
-    """A model the client knows and gives its tools directly; to an unknown one it offers no apply_patch."""
+
+    def __init__(self, model: str = "gpt-5.5") -> None:
+        """model: one that the client knows and gives its tools directly; to an unknown one it offers no apply_patch."""
+        self.model = model
 
     def prepare(self, home: str) -> None:
         os.makedirs(self._folder(home), exist_ok=True)  # named by CODEX_HOME it has to exist
