@@ -12,10 +12,11 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from clearway.limits import HOST_ANSWER_MS
 from clearway.op import Operation
 from clearway.surfaces import mcp
 from clearway.surfaces.host_work import Worker
-from clearway.surfaces.mcp_wire import LAST_WORDS_SECONDS, Ends
+from clearway.surfaces.mcp_wire import Ends
 
 if TYPE_CHECKING:
     from clearway.surfaces.host import Host
@@ -64,7 +65,7 @@ class FullTalk:
             ends.close()
 
     def _last_words(self) -> None:
-        loop().call_soon_threadsafe(loop().call_later, LAST_WORDS_SECONDS, self._task.cancel)
+        loop().call_soon_threadsafe(loop().call_later, HOST_ANSWER_MS / 1_000, self._task.cancel)
 
     def _ended(self, task: Future[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
