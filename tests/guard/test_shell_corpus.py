@@ -70,7 +70,11 @@ def corner(tmp_path: Path, repo: Path) -> Iterator[Corner]:
     for number in range(NAMES_MAX + 1):
         (repo / "many" / f"{number}.txt").touch()
     (repo / "link.txt").symlink_to("held.txt")
+    (repo / "ops").symlink_to("deploy")
     (repo / "list.txt").write_text("held.txt\n")
+    for name in ("held", "own"):
+        file = "held.txt" if name == "held" else "free.txt"
+        (repo / f"{name}.patch").write_text(f"--- a/{file}\n+++ b/{file}\n@@ -1 +1 @@\n-{file}\n+x\n")
     (repo / ".gitignore").write_text("out/\n*.log\n")
     with zipfile.ZipFile(repo / "bundle.zip", "w") as archive:
         archive.writestr("src/a.py", "x")

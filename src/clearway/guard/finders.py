@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from clearway.guard.writers import Run
 
 ACTS_MAX = 32  # of one search; what goes beyond is not followed
+LEFT_OUT_MAX = 64  # words of one condition
+
+# Folders in which nobody edits: what is left out there could not have been held.
+NOBODYS = frozenset(".git .hg .mypy_cache .pytest_cache .ruff_cache .tox .venv __pycache__ node_modules venv".split())
 
 _RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _WRITES = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
@@ -24,6 +28,7 @@ _TELLS_NOTHING = frozenset(
     "-print -print0 -depth -d -xdev -mount -follow -true -a -and -o -or ( ) -noleaf -ls -daystart".split()
 )
 _FILES = frozenset({"f", "d", "l"})
+_BY_NAME = frozenset({"-path", "-wholename", "-ipath", "-name", "-iname"})
 
 
 class _Search:
@@ -82,6 +87,9 @@ def find(run: Run) -> Value:
 def _condition(search: _Search, words: list[Value], at: int, acts: list[tuple[str, list[Value]]]) -> int:
     """Take one condition or action in; where the next one begins."""
     word, value = words[at].text or "", words[at + 1] if at + 1 < len(words) else None
+    left_out = _left_out(words, at)
+    if left_out:
+        return left_out
     if word in _RUNS:
         end = at + 1
         while end < len(words) and words[end].text not in {";", "+"}:
@@ -113,6 +121,43 @@ def _condition(search: _Search, words: list[Value], at: int, acts: list[tuple[st
     elif word not in _TELLS_NOTHING:
         search.doubtful = True
     return at + 1
+
+
+def _left_out(words: list[Value], at: int) -> int:
+    """Where it goes on behind a condition that only leaves out what nobody holds, `-not -path './.git/*'` or
+    `-path ./node_modules -prune -o`; 0 if it is none."""
+    texts = [word.text or "" for word in words[at : at + LEFT_OUT_MAX]]
+    here = 1 if texts[0] in {"-not", "!"} else 0
+    denied = here == 1
+    opened = texts[here : here + 1] in (["("], ["\\("])
+    here += opened
+    while len(texts) > here + 1 and texts[here] in _BY_NAME and _is_nobodys(texts[here + 1]):
+        here += 2
+        if opened and texts[here : here + 1] in (["-o"], ["-or"]):
+            here += 1
+        elif opened and texts[here : here + 1] == [")"]:
+            here, opened = here + 1, False
+            break
+        else:
+            break
+    else:
+        return 0
+    if opened:
+        return 0
+    if denied:
+        return at + here
+    return at + here + 2 if texts[here : here + 1] == ["-prune"] and texts[here + 1 :][:1] in (["-o"], ["-or"]) else 0
+
+
+def _is_nobodys(pattern: str) -> bool:
+    """Whether all that a pattern can match lies in such a folder."""
+    return not NOBODYS.isdisjoint(pattern.split("/"))
+
+
+def only_leaves_out(pattern: str) -> bool:
+    """Whether lines that match are paths of such folders: `grep -v node_modules`."""
+    names = [name.replace("\\", "").strip("/^$.") for name in pattern.split("|")]
+    return all(f".{name}" in NOBODYS or name in NOBODYS for name in names)
 
 
 def _path(pattern: str) -> list[str] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from clearway.guard.shellglobs import ANY, DEEP
+from clearway.guard.shellglobs import ANY, DEEP, SOME
 from clearway.guard.shellwords import Value
 
 TYPE_CHECKING = False
@@ -70,7 +70,8 @@ def exists(text: str, scope: Scope) -> bool:
 
 
 def is_link(text: str, scope: Scope) -> bool:
-    return any(os.path.islink(os.path.join(here, text.rstrip("/"))) for here in scope.cwd.texts)
+    """A slash behind the name of a link means what it leads to."""
+    return any(os.path.islink(os.path.join(here, text)) for here in scope.cwd.texts)
 
 
 def base_name(text: str) -> str:
@@ -107,6 +108,8 @@ def landed(run: Run, sources: list[Value], goal: Value, *, into: bool | None = N
             for text in source.texts
             for end in _ends(text, where, inside, run.scope, left)
         ]
+        if not source.texts:  # `mv "$(mktemp)" f`: whatever it is, this is where it ends up
+            texts = [os.path.join(where, SOME) if inside else where for where, inside in folders.items()]
         ends.append(Value(texts, source.known and goal.known))
     return ends
 

@@ -132,16 +132,19 @@ def read_file(file: Value, scope: Scope) -> Value:
 def _read(run: Run) -> Value:
     """Every line that could be read, for all rounds of the loop around it."""
     options, names = split_options(run.arguments, frozenset({"-a", "-d", "-i", "-n", "-N", "-p", "-t", "-u"}))
-    other_source = any(option in {"-u", "-d"} for option, _ in options)
-    source = UNKNOWN if run.stdin is None or other_source else run.stdin
-    lines = Value((line for text in source.texts for line in text.split("\n")), source.known, source.fetched)
+    elsewhere = any(option == "-u" or (option == "-d" and value and value.text) for option, value in options)
+    source = UNKNOWN if run.stdin is None or elsewhere else run.stdin
+    texts = [text.replace("\0", "\n") for text in source.texts]  # `-d ''`: after `-print0`
+    lines = Value((line for text in texts for line in text.split("\n")), source.known, source.fetched)
     wanted = [name.text for name in names if name.text] or ["REPLY"]
     for number, name in enumerate(wanted):
         last = number == len(wanted) - 1
         run.scope.names[name] = lines.map(lambda line, at=number, rest=last: _word_of(line, at, rest))
     for option, name in options:
         if option == "-a" and name is not None and name.text:
-            run.scope.names[name.text] = UNKNOWN
+            split = not run.scope.names.keys() & {"IFS"}
+            every = (word for line in lines.texts for word in line.split())
+            run.scope.names[name.text] = Value(every, lines.known) if split else UNKNOWN
     return NOTHING
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from clearway import repository
-from clearway.guard.finders import find, found_by_name
+from clearway.guard.finders import find, found_by_name, only_leaves_out
 from clearway.guard.goals import base_name, below, beside
 from clearway.guard.shell import of_windows
 from clearway.guard.shellglobs import ANY
@@ -40,6 +40,9 @@ def _with_a_text(run: Run) -> Value:
     return UNKNOWN
 
 
+_LISTS_NAMES = frozenset("-- -z -c --cached -m --modified -o --others -co -mo --exclude-standard --deduplicate".split())
+
+
 def _git(run: Run) -> Value:
     """`git rev-parse --show-toplevel`, with which so many lines begin, and the files that `git ls-files` lists."""
     words = [argument.text for argument in run.arguments]
@@ -47,8 +50,8 @@ def _git(run: Run) -> Value:
         roots = [repository.holding(folder) for folder in run.scope.cwd.texts]
         return Value((f"{root.root}\n" for root in roots if root), run.scope.cwd.known and None not in roots)
     run.walk.ran_programs = True
-    if words[:1] == ["ls-files"] and not any((word or "-").startswith("-") and word != "--" for word in words[1:]):
-        given = [word for word in run.arguments[1:] if word.text != "--"]
+    if words[:1] == ["ls-files"] and all(word and (word[0] != "-" or word in _LISTS_NAMES) for word in words[1:]):
+        given = [word for word in run.arguments[1:] if word.text not in _LISTS_NAMES]
         listed = [_listed(word) for word in given] or [Value((below("."),))]
         return Value((text.removeprefix("./") + "\n" for each in listed for text in each.texts), known=False)
     return UNKNOWN
@@ -145,6 +148,15 @@ def _lines(names: list[Value]) -> Value:
     return join([beside(name, "\n") for name in names], "") if names else UNKNOWN
 
 
+def _grep(run: Run) -> Value:
+    """`grep -v node_modules`, behind a search: the same lines, as far as anybody may hold them."""
+    options, words = split_options(run.arguments, anywhere=True)
+    letters = "".join(text.lstrip("-") for text, _ in options)
+    if run.stdin is None or len(words) != 1 or letters.strip("Ev") or letters.count("v") != 1:
+        return UNKNOWN
+    return run.stdin if only_leaves_out(words[0].text or "?") else UNKNOWN
+
+
 def _passes(run: Run) -> Value:
     """`sort`, with nothing but stdin to read: the same lines."""
     if run.stdin is None or any((word.text or "")[:1] != "-" for word in run.arguments):
@@ -163,6 +175,8 @@ RUNNERS: dict[str, Callable[[Run], Value]] = {
     "fdfind": found_by_name,
     "find": find,
     "git": _git,
+    "egrep": _grep,
+    "grep": _grep,
     "parallel": _parallel,
     "powershell": _windows,
     "pwsh": _windows,

@@ -485,6 +485,8 @@ class Walk(Found):
 
     def _assign(self, node: Node, scope: Scope) -> None:
         name = node["Name"]["Value"]
+        if node.get("Index"):
+            self._look_inside(node["Index"], scope)
         if node.get("Array"):
             value = Value()
             for element in node["Array"].get("Elems") or ():
@@ -576,6 +578,9 @@ class Walk(Found):
         if kind == "ParamExp":
             return self._parameter(part, scope)
         if kind == "CmdSubst":
+            read = _only_read(part.get("Stmts") or [])
+            if read:
+                return self._printed_into(read, scope).map(lambda text: text.rstrip("\n"))
             return self._statements(part.get("Stmts"), scope.copy(), None).map(lambda text: text.rstrip("\n"))
         if kind == "ProcSubst":
             printed = self._statements(part.get("Stmts"), scope.copy(), UNKNOWN)
@@ -587,6 +592,8 @@ class Walk(Found):
 
     def _parameter(self, part: Node, scope: Scope) -> Value:
         name = part.get("Param", {}).get("Value", "")
+        if part.get("Index"):
+            self._look_inside(part["Index"], scope)
         if any(part.get(sign) for sign in _OTHER_EXPANSIONS):
             self._look_inside(part, scope)
             if part.get("Excl") and not part.get("Names"):  # the value of the name that it holds
@@ -625,6 +632,14 @@ class Walk(Found):
         "TimeClause": _timed,
         "CoprocClause": _coprocess,
     }
+
+
+def _only_read(nodes: list[Node]) -> Node | None:
+    """The file in `$(< FILE)`."""
+    if len(nodes) != 1 or nodes[0].get("Cmd"):
+        return None
+    redirections: list[Node] = nodes[0].get("Redirs") or []
+    return redirections[0]["Word"] if len(redirections) == 1 and redirections[0]["Op"] == "<" else None
 
 
 def _may_assign(word: Value) -> bool:

@@ -320,20 +320,30 @@ def ansi(text: str) -> str:
         pieces.append(text[at:slash])
         character, at = _ansi_escape(text, slash + 1, letter)
         pieces.append(character)
-    return "".join([*pieces, text[at:]])
+    whole = "".join([*pieces, text[at:]])
+    try:  # several bytes may have been one letter
+        return whole if whole.isascii() else whole.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return whole
 
 
 def _ansi_escape(text: str, at: int, letter: str) -> tuple[str, int]:
     for sign, base, digits in (("x", 16, 2), ("u", 16, 4), ("U", 16, 8)):
         if letter == sign:
             number, end = _number(text, at + 1, base, digits)
+            if sign == "x" and number >= 0:
+                return _byte(number), end
             return (chr(number) if 0 <= number < 0x110000 else "\\" + sign), end
     if letter in "01234567" and letter:
         number, end = _number(text, at, 8, 4 if letter == "0" else 3)
-        return chr(number & 255), end
+        return _byte(number & 255), end
     if letter == "c":
         return "", at + 2
     return _ANSI.get(letter, letter), at + 1
+
+
+def _byte(number: int) -> str:
+    return chr(number) if number < 128 else chr(0xDC00 + number)
 
 
 def _number(text: str, at: int, base: int, digits: int) -> tuple[int, int]:

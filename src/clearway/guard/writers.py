@@ -187,7 +187,10 @@ def _patch(run: Run) -> Value | None:
     given = {option for option, _ in options}
     if "--dry-run" in given or operands or given & {"-o", "--output"}:  # then the file is named
         return None
-    return UNKNOWN if given & {"-i", "--input", "-d", "--directory"} else run.stdin
+    if given & {"-d", "--directory"}:
+        return UNKNOWN
+    named = [value for option, value in options if option in {"-i", "--input"} and value is not None]
+    return _in_files(named, run) if named else run.stdin
 
 
 def _git(run: Run) -> Value | None:
@@ -202,8 +205,21 @@ def _git(run: Run) -> Value | None:
     if given & {"--check", "--stat", "--numstat", "--summary"} and "--apply" not in given:
         return None
     elsewhere = any(option in {"-C", "--work-tree"} for option, _ in options) or "--directory" in given
-    from_files = any(file.text != "-" for file in files)
-    return UNKNOWN if words[0].text == "am" or from_files or elsewhere else run.stdin
+    if words[0].text == "am" or elsewhere:
+        return UNKNOWN
+    named = [file for file in files if file.text != "-"]
+    return _in_files(named, run) if named else run.stdin
+
+
+def _in_files(files: list[Value], run: Run) -> Value:
+    """The patches in these files, as they are now."""
+    from clearway.guard.shellbuiltins import read_file
+    from clearway.guard.shellwords import Value
+
+    found = Value((), known=False)
+    for file in files:
+        found = found.either(read_file(file, run.scope))
+    return found
 
 
 PATCHERS: dict[str, Callable[[Run], Value | None]] = {
@@ -291,9 +307,8 @@ RUNS_OTHERS = frozenset("entr fd fdfind find trap watch xargs".split())
 RUNS_TEXTS = frozenset("at batch cmd eval parallel powershell pwsh script su".split())
 
 # All in that table: these only print what can be told.
-RUNNING = (RUNS_OTHERS | RUNS_TEXTS | frozenset("basename dirname git readlink realpath sort tac uniq".split())) - {
-    *("eval", "trap", "xargs"),
-}
+PRINTING = frozenset("basename dirname egrep git grep readlink realpath sort tac uniq".split())
+RUNNING = (RUNS_OTHERS | RUNS_TEXTS | PRINTING) - {"eval", "trap", "xargs"}
 
 # Programs that read a text as commands.
 SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "mksh", "ash"})
