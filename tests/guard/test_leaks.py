@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conftest import git
@@ -84,6 +85,49 @@ def test_what_was_leased_while_its_holder_was_alone_is_watched_over_when_somebod
     assert yard.rows("SELECT path FROM snapshot") == [], "there was nobody to mind"
     beta = yard.session("b")
     assert "held.txt (changed" in yard.during(beta, ("held.txt", "beta's\n"))
+
+
+def test_a_session_whose_start_nobody_told_is_watched_from_its_first_call(yard: Yard) -> None:
+    """Some clients tell no start; and what was leased while its holder was alone has no copy yet."""
+    alpha = yard.session("a")
+    yard.edit(alpha, "held.txt", "alpha's\n")
+    beta, gamma = yard.session("b", start=""), yard.session("g", start="")
+    assert "PATH_HELD" in beta.runs("rm held.txt")
+    assert "held.txt (changed" in yard.during(beta, ("held.txt", "beta's\n"))
+    assert "held.txt (changed" in yard.during(gamma, ("held.txt", "gamma's\n"))
+
+
+@pytest.mark.parametrize("there", ["..", "src", "/"])
+def test_a_client_that_has_gone_elsewhere_by_the_end_of_its_call_is_told(yard: Yard, there: str) -> None:
+    alpha, beta = yard.session("a"), yard.session("b")
+    yard.edit(alpha, "held.txt", "alpha's\n")
+    given: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": f"make; cd {there}"}, "tool_use_id": "x"}
+    assert beta.raw("PreToolUse", **given) == ("", "", 0)
+    yard.write("held.txt", "beta's\n")
+    out, _, _ = beta.raw("PostToolUse", **given, tool_response={}, cwd=os.path.join(str(yard.repo), there))
+    assert "held.txt (changed" in out
+
+
+@pytest.mark.parametrize("command", ["cd {} && make", "cd '{}'; python x.py", "make -C {}", "cd {}/src; cd ..; make"])
+def test_a_command_that_goes_to_another_repository_is_watched_there(yard: Yard, tmp_path: Path, command: str) -> None:
+    """A session often works from the folder above, or from a neighbour."""
+    alpha, beta = yard.session("a"), yard.session("b", start="")
+    yard.edit(alpha, "held.txt", "alpha's\n")
+    given: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": command.format(yard.repo)}}
+    given |= {"tool_use_id": "x", "cwd": str(tmp_path)}
+    assert beta.raw("PreToolUse", **given) == ("", "", 0)
+    yard.write("held.txt", "beta's\n")
+    out, _, _ = beta.raw("PostToolUse", **given, tool_response={})
+    assert "repo/held.txt (changed" in out
+
+
+def test_a_repository_that_has_no_room_gets_none_by_a_visit(yard: Yard, tmp_path: Path) -> None:
+    beta = yard.session("b")
+    git(tmp_path, "init", "-q", "strange")
+    rooms = sorted((yard.home / "rooms").iterdir())
+    assert beta.runs(f"cd {tmp_path}/strange && make") == ""
+    assert beta.ran(f"cd {tmp_path}/strange && make") == ""
+    assert sorted((yard.home / "rooms").iterdir()) == rooms
 
 
 def test_a_dynamic_target_is_checked_after_the_call(yard: Yard) -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 GLANCED_CHARS_MAX = 8_192  # a longer line is left to the parser
+FOLDERS_MAX = 32  # commands of a line, of which it is asked where they go
 
 _BREAKS = str.maketrans(dict.fromkeys(";|&()\n", "\n"))
 _QUOTES = str.maketrans(dict.fromkeys("'\"\\", ""))
@@ -75,6 +76,21 @@ def only_looks(command: str) -> bool:
     if found is None:
         return False
     return all(_looks(words, found[number + 1 :]) for number, words in enumerate(found))
+
+
+def folders(command: str) -> list[str]:
+    """The folders that a line plainly goes to before it runs something there: `cd FOLDER`, `make -C FOLDER`."""
+    if "cd " not in command and "pushd " not in command and " -C" not in command:
+        return []
+    found: list[str] = []
+    for words in (_commands(command) or [])[:FOLDERS_MAX]:
+        words = words[1:] if words[0] in _BEFORE else words
+        at = 1 if words[:1] in (["cd"], ["pushd"]) else words.index("-C") + 1 if "-C" in words else 0
+        rest = " ".join(words[at:]) if at else ""
+        sign = rest[:1] if rest[:1] in {"'", '"'} else ""
+        named = rest[1:].partition(sign)[0] if sign else rest.partition(" ")[0].translate(_QUOTES)
+        found += [named] if named and named[0] != "-" else []
+    return found
 
 
 def _is_cut(words: list[str]) -> bool:

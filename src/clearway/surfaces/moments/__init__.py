@@ -112,6 +112,29 @@ class Visit:
             return None
         return repository.holding(os.path.realpath(self.caller.cwd))
 
+    def workplace(self) -> tuple[str, repository.Repository | None]:
+        """The folder in which the call works, and its repository. A command that goes to another repository, which has
+        a room already, works there."""
+        folder = os.path.join(self.caller.cwd, self.call.folder)
+        if not os.path.isabs(folder):
+            return folder, None
+        folder = os.path.realpath(folder)
+        found = repository.holding(folder)
+        if self.call.command:
+            from clearway.guard import glance
+
+            for named in glance.folders(self.call.command):
+                there = os.path.realpath(os.path.join(folder, os.path.expanduser(named)))
+                other = repository.holding(there) if os.path.isdir(there) else None
+                if other is not None and (found is None or other.root != found.root) and self.rooms.known(other):
+                    return there, other
+        return folder, found
+
+    def is_elsewhere(self) -> bool:
+        """Whether another room may have to be asked about this call than that of the client's folder."""
+        here, (_, there) = self.folder(), self.workplace()
+        return there is not None and (here is None or here.root != there.root)
+
     def all_rooms(self) -> list[Room]:
         """The room in which the client works, and all in which its session has acted."""
         found = [self.home, *self.rooms.of_session(self.caller.key)]

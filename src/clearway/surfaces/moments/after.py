@@ -37,7 +37,7 @@ def _look(visit: Visit, ended: OpenCall | None) -> None:
 
         if cannot_write(call.command):
             return
-    if not (ended is not None and ended.watched) and not call.folder and not visit.minds(_has_something):
+    if not (ended is not None and ended.watched) and not visit.is_elsewhere() and not visit.minds(_has_something):
         return
     from clearway.surfaces.moments import watching
 

@@ -116,11 +116,16 @@ def _watch(visit: Visit, opened: OpenCall | None) -> bool:
     """What others hold is compared after the call. Whether the session has been told what is new."""
     if opened is None or visit.call.kind not in ("shell", "mcp"):
         return False
-    if not visit.call.folder and not visit.minds(lambda tx: bool(tx.opening.watched)):
+    if not visit.is_elsewhere() and not visit.minds(_is_anything_held):
         return False
     from clearway.surfaces.moments import watching
 
     return bool(watching.quietly(visit, lambda: watching.begin(visit, opened)))
+
+
+def _is_anything_held(tx: Tx) -> bool:
+    """What others hold was copied, or is still to be: a session whose start nobody told has not been minded yet."""
+    return bool(tx.opening.watched) or (tx.opening.path_at is not None and has_others(tx))
 
 
 def given(call: ToolCall) -> str:

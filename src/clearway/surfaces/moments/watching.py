@@ -57,11 +57,7 @@ def _lost(visit: Visit) -> None:
 
 def ground(visit: Visit) -> Ground | None:
     """Where the call works; None outside of every repository."""
-    folder = os.path.join(visit.caller.cwd, visit.call.folder)
-    if not os.path.isabs(folder):
-        return None
-    folder = os.path.realpath(folder)
-    found = repository.holding(folder)
+    folder, found = visit.workplace()
     return None if found is None else Ground(visit, found, visit.rooms.of_repository(found), folder)
 
 
@@ -76,11 +72,15 @@ def begin(visit: Visit, opened: OpenCall) -> bool:
     if here is None:
         return False
 
-    def look(tx: Tx) -> tuple[list[Row], list[Row]]:
+    def look(tx: Tx) -> tuple[list[Row], list[Row], list[Row]]:
         visit.hear(here.room, tx)
-        return snapshots.foreign_names(tx, here.checkout, here.key), snapshots.own(tx, here.checkout)
+        bare = snapshots.unwatched(tx, here.checkout)
+        return bare, snapshots.foreign_names(tx, here.checkout, here.key), snapshots.own(tx, here.checkout)
 
-    foreign, own = here.room.run(look, caller=visit.caller, writes=False)
+    bare, foreign, own = here.room.run(look, caller=visit.caller, writes=False)
+    if bare:  # leased while nobody had told of this session
+        _copy(visit, here, bare)
+        _, foreign, own = here.room.run(look, caller=visit.caller, writes=False)
     root = here.found.root
     changed = [row for row in own if snapshots.look(os.path.join(root, row.shown)) != snapshots.was(row)]
     if foreign or changed:
@@ -123,7 +123,9 @@ def ran(visit: Visit, ended: OpenCall | None) -> None:
     """A call of the session that may have written is over: whether it changed what others hold, and how it leaves
     what it holds itself."""
     here = ground(visit)
-    if here is None:
+    if here is None:  # the client has gone elsewhere meanwhile, or the repository is no more
+        if ended is not None and ended.watched is not None:
+            _compare(visit, ended, None)
         return
     watched = None if ended is None else ended.watched
 
@@ -219,9 +221,13 @@ def _own_changes(here: Ground, own: list[Row], held: list[Row], known: dict[str,
 def arrived(visit: Visit) -> None:
     """The session is company from now on: what others hold here and nobody has copied yet is copied now."""
     here = ground(visit)
-    if here is None:
-        return
-    rows = here.room.run(lambda tx: snapshots.unwatched(tx, here.checkout), caller=visit.caller, writes=False)
+    if here is not None:
+        rows = here.room.run(lambda tx: snapshots.unwatched(tx, here.checkout), caller=visit.caller, writes=False)
+        _copy(visit, here, rows)
+
+
+def _copy(visit: Visit, here: Ground, rows: list[Row]) -> None:
+    """What is behind these leases, as it is now."""
     root = here.found.root
     taken = [(row, snapshots.of_lease(here.store, here.checkout, root, row.path, row.shown)) for row in rows]
 
