@@ -24,6 +24,11 @@ MANNER = {manner!r}
 if "--version" in sys.argv:
     print("{version} (Stand-in)")
     sys.exit()
+if MANNER == "stays":
+    child = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"], start_new_session=True)
+    with open({log!r}, "w") as log:
+        json.dump({{"child": child.pid, "pid": os.getpid()}}, log)
+    signal.pause()
 with open({log!r}, "w") as log:
     json.dump({{"environ": dict(os.environ), "words": sys.argv, "cwd": os.getcwd()}}, log)
 if MANNER == "stumbles":
@@ -34,11 +39,6 @@ if MANNER == "calls_home":
     with socket.create_connection((host, int(port))) as proxy:
         proxy.sendall(b"CONNECT licence.example.org:443 HTTP/1.1\\r\\nHost: licence.example.org:443\\r\\n\\r\\n")
         sys.exit(proxy.recv(100).decode().splitlines()[0])
-if MANNER == "stays":
-    child = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"], start_new_session=True)
-    with open({log!r}, "w") as log:
-        json.dump({{"child": child.pid, "pid": os.getpid()}}, log)
-    signal.pause()
 
 with open(os.path.join(os.environ["HOME"], ".claude", "settings.json")) as settings:
     HOOKS = json.load(settings)["hooks"]["PreToolUse"]

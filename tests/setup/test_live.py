@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -123,6 +124,26 @@ def test_a_client_that_does_not_end_is_ended_with_all_it_started(person: Person)
     assert (proof.result, proof.why) == ("not proved", "it did not end in 4 s")
     for pid in json.loads(started.read_text()).values():
         assert _is_over(pid)
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_who_ends_the_doctor_ends_the_client_too(person: Person, ending: signal.Signals) -> None:
+    started = person.has("stays")
+    os.mkfifo(started)
+    with subprocess.Popen([CONSOLE, "doctor", "--live", "claude"], env=person.environ, cwd=person.home) as examination:
+        pids = json.loads(started.read_text())  # waits until the client stays
+        examination.send_signal(ending)
+    assert examination.returncode != 0
+    assert all(_is_over(pid) for pid in pids.values())
+    assert list(person.temporary.iterdir()) == []
+
+
+def test_where_nothing_can_be_made_nothing_is_said_of_a_client(
+    person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person.has("obeys")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    assert person.tries("claude").why == "nothing can be tried here: No such file or directory"
 
 
 def test_nothing_of_the_person_is_read_or_changed_and_nothing_is_left(person: Person) -> None:

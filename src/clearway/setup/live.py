@@ -19,6 +19,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -89,12 +90,13 @@ def prove(
     chosen = clients or _here(environ)
     if not chosen:
         say(f"no client is here that a script can drive: {', '.join(DRIVERS)}")
-    for client in chosen:
-        proof = _prove(client, environ, clock, seconds_max)
-        if proof.version:
-            proofs.note(settings.home, {"stopped": {}, **proof.facts, "agent": proof.agent, "at": clock.wall()})
-        say(proof.told)
-        found.append(proof)
+    with _leaving_in_order():
+        for client in chosen:
+            proof = _prove(client, environ, clock, seconds_max)
+            if proof.version:
+                proofs.note(settings.home, {"stopped": {}, **proof.facts, "agent": proof.agent, "at": clock.wall()})
+            say(proof.told)
+            found.append(proof)
     return found
 
 
@@ -119,7 +121,7 @@ def _check_names(clients: Sequence[str]) -> None:
 
 def _prove(client: str, environ: Mapping[str, str], clock: Clock, seconds_max: float) -> Proof:
     driver = DRIVERS.get(client)
-    if driver is None:
+    if driver is None or not hasattr(os, "killpg"):
         return Proof(client, client, "", UNPROVED, why="no script can drive it here without an account")
     program = program_of(client, environ)
     if program is None:
@@ -127,15 +129,18 @@ def _prove(client: str, environ: Mapping[str, str], clock: Clock, seconds_max: f
     if not os.access(program, os.X_OK):
         return Proof(client, driver.agent, "", UNPROVED, why=f"{program} cannot be run")
     ruler = next((file for file in driver.managed if os.path.exists(file)), "")
-    with _cage(driver, program, environ, clock, seconds_max) as cage:
-        version = ""
-        try:
+    version = ""
+    try:
+        with _cage(driver, program, environ, clock, seconds_max) as cage:
             version = cage.version()
             if ruler:
                 raise _Unproved(f"{ruler} rules here and could lead it to another model")
             return _judged(driver, version, *cage.trial())
-        except (_Unproved, Refusal) as reason:
-            return Proof(client, driver.agent, version, UNPROVED, why=str(reason))
+    except (_Unproved, Refusal) as reason:
+        why = str(reason)
+    except OSError as error:
+        why = f"nothing can be tried here: {error.strerror or type(error).__name__}"
+    return Proof(client, driver.agent, version, UNPROVED, why=why)
 
 
 def _judged(driver: Driver, version: str, traces: Mapping[str, _Trace], ending: str) -> Proof:
@@ -371,6 +376,25 @@ def end_started_with(variables: Mapping[str, str]) -> None:
                 os.kill(pid, signal.SIGKILL)
         if not left:
             break
+
+
+@contextlib.contextmanager
+def _leaving_in_order() -> Generator[None]:
+    """Who ends us ends what we started, too: it has a session of its own, which no terminal reaches."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.signal(number, _leave) for number in ours}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _leave(number: int, _: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def _is_changed(file: str) -> bool:
