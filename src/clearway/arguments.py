@@ -614,6 +614,9 @@ DedupeKey = Annotated[str, Text(limits.DEDUPE_KEY_CHARS_MAX)]
 Note = Annotated[str, Text(limits.MESSAGE_NOTE_CHARS_MAX)]
 Within = Annotated[int, Span(limits.DELAY_SECONDS_MAX)]
 InboxLimit = Annotated[int, Whole(1, limits.LIST_MAX)]
+TaskReport = Annotated[str, Choice(lifecycle.TASK_REPORTS)]
+TaskStates = Annotated[list[str], Many(Choice(lifecycle.TASK_STATES), len(lifecycle.TASK_STATES), unique=True)]
+TaskSeconds = Annotated[int, Whole(limits.TASK_LEASE_SECONDS_MIN, limits.TASK_LEASE_SECONDS_MAX)]
 SecondsAgo = Annotated[int, Whole(0, limits.OVERDUE_SECONDS_MAX)]
 
 

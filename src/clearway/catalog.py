@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clearway import policy
-from clearway.crew import agents, leases, messages, roster, story
+from clearway.crew import agents, leases, messages, roster, story, tasks
 from clearway.op import Operation, operation_of
 from clearway.work import activity, attempts, context, issues, labels, projects, relations, remarks, updates
 
@@ -38,6 +38,11 @@ _FUNCTIONS = (
     messages.accept_message,
     messages.overdue,
     messages.release_message,
+    tasks.next_task,
+    tasks.update_task,
+    tasks.list_tasks,
+    tasks.retry_task,
+    tasks.cancel_task,
     projects.get_project,
     policy.get_setting,
     policy.set_setting,

@@ -2,7 +2,7 @@
 
 A lease lapses when its time is over and neither a beat of its session carries it nor an open call holds it, or when the
 process of its session is certainly gone. Writes settle this before anything else; reads compute the same and change
-nothing. This module owns the release of both kinds of lease, because finishing an attempt frees paths and a death frees
+nothing. This module owns the release of every kind of lease, because finishing an attempt frees paths and a death frees
 everything; who loses a lease so is told at its next hook.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from clearway import clock
 from clearway.alive import Process
 from clearway.db import Row, statements
-from clearway.leasing import attempt_lives_until, has_lapsed, path_lives_until
+from clearway.leasing import attempt_lives_until, has_lapsed, path_lives_until, task_lives_until
 from clearway.limits import OPEN_CALL_HOLDS_MS
 from clearway.untrusted import ending, folded
 
@@ -33,7 +33,7 @@ _NOTE_CHARS = 600
 def lapse(tx: Tx) -> set[str]:
     """Let time pass: renew what beats carry, expire what has lapsed, end the sessions whose process is gone; which."""
     at = tx.opening
-    if not (at.processes or _is_past(at.path_at, tx.now) or _is_past(at.attempt_at, tx.now)):
+    if not (at.processes or any(_is_past(due, tx.now) for due in (at.path_at, at.attempt_at, at.task_at))):
         return set()
     due = _due(tx)
     attempts = _carried(tx, due.attempts, _attempt_by_beats, SQL.carry_attempt)
@@ -42,6 +42,8 @@ def lapse(tx: Tx) -> set[str]:
     release(tx, _carried(tx, due.paths, _path_by_beats, SQL.carry_path), "lapse")
     for attempt in attempts:
         expire(tx, attempt, "lapse")
+    for task in _carried(tx, due.tasks, _task_by_beats, SQL.carry_task):
+        give_task_back(tx, task, "lapse")
     for session in due.dead:
         if session.ended_at is None:
             end_session(tx, session, "death")
@@ -73,6 +75,11 @@ def attempt_until(tx: Tx, attempt: Row) -> int:
     return _held_open(tx, attempt, _attempt_by_beats(tx, attempt))
 
 
+def task_until(tx: Tx, task: Row) -> int:
+    """When a task that was taken lapses, beats and open calls counted (room ms)."""
+    return _held_open(tx, task, _task_by_beats(tx, task))
+
+
 def in_flight(tx: Tx, session: str) -> int | None:
     """Since when a session has a call open that keeps its leases from lapsing (room ms), or None. Its client's process
     must be known and live; of one on another machine only the room can tell."""
@@ -90,9 +97,18 @@ def said_in_flight(tx: Tx, session: str) -> str:
 
 def gone(tx: Tx) -> tuple[str, str]:
     """For a read: the ids of path leases and of attempts that a write would lapse now, each joined into one text."""
+    return _all_gone(tx)[:2]
+
+
+def gone_tasks(tx: Tx) -> str:
+    """For a read: the fences of tasks that a write would give back now, each with a space to either side."""
+    return _all_gone(tx)[2]
+
+
+def _all_gone(tx: Tx) -> tuple[str, str, str]:
     if tx.gone is None:
-        paths, attempts = _gone(tx) if not tx.writes else ([], [])
-        tx.gone = " ".join(paths), " ".join(attempts)
+        paths, attempts, tasks = _gone(tx) if not tx.writes else ([], [], [])
+        tx.gone = " ".join(paths), " ".join(attempts), "".join(f" {fence} " for fence in tasks)
     return tx.gone
 
 
@@ -110,42 +126,44 @@ def until(tx: Tx, lease: Row) -> int:
 def is_late(tx: Tx) -> bool:
     """Whether the caller still holds what is over: a sign of life that comes now must not carry it."""
     at, mine = tx.opening, tx.caller.key
-    return (
-        _is_past(at.path_at, tx.now)
-        and any(
-            lease.session == mine and has_lapsed(path_until(tx, lease), tx.now)
-            for lease in tx.all(SQL.paths_due, now=tx.now)
-        )
-    ) or (
-        _is_past(at.attempt_at, tx.now)
-        and any(
-            attempt.session == mine and has_lapsed(attempt_until(tx, attempt), tx.now)
-            for attempt in tx.all(SQL.attempts_due, now=tx.now)
-        )
+    kinds = (
+        (at.path_at, SQL.paths_due, path_until),
+        (at.attempt_at, SQL.attempts_due, attempt_until),
+        (at.task_at, SQL.tasks_due, task_until),
+    )
+    return any(
+        lease.session == mine and has_lapsed(until(tx, lease), tx.now)
+        for due, statement, until in kinds
+        if _is_past(due, tx.now)
+        for lease in tx.all(statement, now=tx.now)
     )
 
 
-def _gone(tx: Tx) -> tuple[list[str], list[str]]:
+def _gone(tx: Tx) -> tuple[list[str], list[str], list[int]]:
     due = _due(tx)
     over = {lease.id: path_until(tx, lease) for lease in due.paths}
     over |= {attempt.id: attempt_until(tx, attempt) for attempt in due.attempts}
+    over |= {task.id: task_until(tx, task) for task in due.tasks}
     tx.carried = {id: until for id, until in over.items() if not has_lapsed(until, tx.now)}
     paths = [lease.id for lease in due.paths if lease.id not in tx.carried]
     attempts = [attempt.id for attempt in due.attempts if attempt.id not in tx.carried]
+    tasks = [task.id for task in due.tasks if task.id not in tx.carried]
     for session in due.dead:
+        tasks += [task.id for task in tx.all(SQL.tasks_of, session=session.session)]
         paths += [lease.id for lease in tx.all(SQL.paths_of, session=session.session)]
         attempts += [attempt.id for attempt in tx.all(SQL.attempts_of, session=session.session)]
     for attempt in attempts:  # what was claimed for an attempt goes with it
         paths += [lease.id for lease in tx.all(SQL.paths_for_attempt, attempt=attempt)]
-    return paths, attempts
+    return paths, attempts, tasks
 
 
 def _due(tx: Tx) -> Row:
-    """What to look at now: path leases and attempts at or past their term, and sessions without a living process."""
+    """What to look at now: leases at or past their term, and sessions without a living process."""
     at = tx.opening
     return Row(
         paths=tx.all(SQL.paths_due, now=tx.now) if _is_past(at.path_at, tx.now) else [],
         attempts=tx.all(SQL.attempts_due, now=tx.now) if _is_past(at.attempt_at, tx.now) else [],
+        tasks=tx.all(SQL.tasks_due, now=tx.now) if _is_past(at.task_at, tx.now) else [],
         dead=dead_sessions(tx) if at.processes else [],
     )
 
@@ -210,6 +228,18 @@ def _expire_all(tx: Tx, session: Row, why: str) -> None:
         leave_note(tx, attempt, why)
         release(tx, tx.all(SQL.paths_for_attempt, attempt=attempt.id), why)
         expire(tx, attempt, why)
+    for task in tx.all(SQL.tasks_of, session=session.session):
+        give_task_back(tx, task, why)
+
+
+def give_task_back(tx: Tx, lease: Row, why: str) -> None:
+    """Who had a task is lost: others may take it, until too many have been lost over it."""
+    tx.change(SQL.lapse_task, fence=lease.id, wall=tx.wall)
+    tx.change(SQL.return_task, id=lease.task)
+    tx.change(SQL.return_message, id=lease.task)
+    state = "pending" if lease.lapses + 1 < lease.lapses_max else "dead_letter"
+    event = tx.tell("task_lapsed", by=lease, task=lease.task, fence=lease.id, why=why, state=state)
+    notify(tx, lease.session, event)
 
 
 def leave_note(tx: Tx, attempt: Row, why: str) -> None:
@@ -237,6 +267,8 @@ def hand_over(tx: Tx, earlier: Row) -> None:
     tx.change(SQL.move_last, agent=tx.caller.agent, **both)
     tx.change(SQL.move_snapshots, agent=tx.caller.agent, **both)
     tx.change(SQL.move_attempts, agent=tx.caller.agent, **both)
+    tx.change(SQL.move_tasks, agent=tx.caller.agent, **both)
+    tx.change(SQL.move_taken, **both)
     for operation in KEYED_BY_SESSION:
         tx.change(SQL.move_answers, operation=operation, **both)
     tx.change(SQL.move_notices, **both)
@@ -266,6 +298,11 @@ def _path_by_beats(tx: Tx, lease: Row) -> int:
 
 def _attempt_by_beats(tx: Tx, attempt: Row) -> int:
     return attempt_lives_until(attempt.expires_at, attempt.lease_ms, _beat(tx, attempt), attempt.acted_at)
+
+
+def _task_by_beats(tx: Tx, task: Row) -> int:
+    ponders = task.started == 0 and task.in_turn == 1 and task.pid is not None
+    return task_lives_until(task.expires_at, task.lease_ms, _beat(tx, task), task.acted_at, ponders=ponders)
 
 
 def _held_open(tx: Tx, lease: Row, until: int) -> int:

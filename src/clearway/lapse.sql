@@ -8,11 +8,18 @@ SELECT a.id, a.issue, a.session, a.agent, a.fence, a.expires_at, a.lease_ms, a.a
 FROM attempt a JOIN session s ON s.id = a.session
 WHERE a.status = 'active' AND a.expires_at <= :now
 
--- Those whose process is to be watched: the open ones, and those that left with an issue in hand.
+-- name: tasks_due
+SELECT l.fence AS id, l.task, l.session, l.agent, l.started, l.expires_at, l.lease_ms, l.acted_at, t.lapses,
+  t.lapses_max, s.named, s.beat_at, s.ended_at, s.in_turn, s.pid
+FROM task_lease l JOIN task t ON t.id = l.task JOIN session s ON s.id = l.session
+WHERE l.status = 'held' AND l.expires_at <= :now
+
+-- Those whose process is to be watched: the open ones, and those that left with an issue or a task in hand.
 -- name: with_process
 SELECT s.id AS session, s.agent, s.host, s.boot, s.pidns, s.pid, s.started, s.ended_at FROM session s
 WHERE s.pid IS NOT NULL
-  AND (s.ended_at IS NULL OR EXISTS (SELECT 1 FROM attempt a WHERE a.session = s.id AND a.status = 'active'))
+  AND (s.ended_at IS NULL OR EXISTS (SELECT 1 FROM attempt a WHERE a.session = s.id AND a.status = 'active')
+    OR EXISTS (SELECT 1 FROM task_lease t WHERE t.session = s.id AND t.status = 'held'))
 
 -- name: paths_of
 SELECT id, session, agent, shown, checkout, fence FROM path_lease WHERE session = :session
@@ -23,11 +30,18 @@ SELECT id, session, agent, shown, checkout, fence FROM path_lease WHERE attempt 
 -- name: attempts_of
 SELECT id, issue, session, agent, fence FROM attempt WHERE session = :session AND status = 'active'
 
+-- name: tasks_of
+SELECT l.fence AS id, l.task, l.session, l.agent, t.lapses, t.lapses_max FROM task_lease l JOIN task t ON t.id = l.task
+WHERE l.session = :session AND l.status = 'held'
+
 -- name: carry_path
 UPDATE path_lease SET expires_at = :until WHERE id = :id
 
 -- name: carry_attempt
 UPDATE attempt SET expires_at = :until WHERE id = :id
+
+-- name: carry_task
+UPDATE task_lease SET expires_at = :until WHERE fence = :id
 
 -- name: remove_path
 DELETE FROM path_lease WHERE id = :id
@@ -38,7 +52,8 @@ UPDATE attempt SET status = 'expired', finished_wall = :wall WHERE id = :id AND 
 -- The process of a session that is over, with nothing in hand, is nobody's business any more.
 -- name: end_session
 UPDATE session SET ended_at = :now, ended_why = :why, in_turn = 0, doing = NULL,
-  pid = CASE WHEN EXISTS (SELECT 1 FROM attempt WHERE session = :id AND status = 'active') THEN pid END
+  pid = CASE WHEN EXISTS (SELECT 1 FROM attempt WHERE session = :id AND status = 'active')
+    OR EXISTS (SELECT 1 FROM task_lease WHERE session = :id AND status = 'held') THEN pid END
 WHERE id = :id
 
 -- name: forget_process
@@ -79,6 +94,12 @@ UPDATE snapshot SET session = :later, agent = :agent WHERE session = :earlier AN
 
 -- name: move_attempts
 UPDATE attempt SET session = :later, agent = :agent WHERE session = :earlier AND status = 'active'
+
+-- name: move_tasks
+UPDATE task_lease SET session = :later, agent = :agent WHERE session = :earlier AND status = 'held'
+
+-- name: move_taken
+UPDATE message SET taken_by = :later WHERE taken_by = :earlier AND state = 'taking'
 
 -- name: move_answers
 UPDATE answered SET scope = :later

@@ -6,7 +6,7 @@ belongs to time: a lease whose expiry is now has lapsed. Nothing here knows what
 
 from __future__ import annotations
 
-from clearway.limits import ATTEMPT_UNATTENDED_MS
+from clearway.limits import ATTEMPT_UNATTENDED_MS, TASK_PONDERED_MS
 
 
 def path_lives_until(expires_at: int, lease_ms: int, beat_at: int | None) -> int:
@@ -19,6 +19,15 @@ def attempt_lives_until(expires_at: int, lease_ms: int, beat_at: int | None, act
     if beat_at is None:
         return expires_at
     return max(expires_at, min(beat_at, acted_at + ATTEMPT_UNATTENDED_MS) + lease_ms)
+
+
+def task_lives_until(
+    expires_at: int, lease_ms: int, beat_at: int | None, acted_at: int, *, ponders: bool = False
+) -> int:
+    """When a task that was taken lapses (room ms): like an attempt. ponders: its holder is in a turn and has not said
+    that it began; between two calls a model may think for longer than the short term lasts."""
+    until = attempt_lives_until(expires_at, lease_ms, beat_at, acted_at)
+    return max(until, beat_at + TASK_PONDERED_MS) if ponders and beat_at is not None else until
 
 
 def has_lapsed(until: int, now: int) -> bool:

@@ -49,6 +49,22 @@ NOTE_KINDS = ("progress", "finding", "warning", "checkpoint")
 ARTIFACT_TYPES = ("file", "directory", "url", "commit", "branch", "pull_request", "log", "other")
 
 PATH_MODES = ("edit", "run")
+# What becomes of a task. A lease that lapses gives it back, too often lapsed ones end it.
+TASK_TRANSITIONS: dict[str, tuple[str, ...]] = {
+    "pending": ("leased", "cancelled", "expired"),
+    "leased": ("started", "succeeded", "failed", "needs_review", "pending", "cancelled", "dead_letter"),
+    "started": ("succeeded", "failed", "needs_review", "pending", "cancelled", "dead_letter"),
+    "succeeded": (),
+    "failed": ("pending",),
+    "needs_review": ("pending",),
+    "cancelled": ("pending",),
+    "expired": ("pending",),
+    "dead_letter": ("pending",),
+}
+TASK_STATES = tuple(TASK_TRANSITIONS)
+TASK_OUTCOMES = ("succeeded", "failed", "needs_review")
+TASK_REPORTS = ("started", *TASK_OUTCOMES)  # what who has it says of it
+
 MESSAGE_KINDS = ("chat", "task", "broadcast", "control", "result")
 ACTIVITY_TYPES = ("comments", "attempt_notes", "attempts", "events")
 RELATIONS = ("blocks", "related_to", "duplicates")

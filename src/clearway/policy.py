@@ -21,6 +21,11 @@ from clearway.limits import (
     PATH_LEASE_SECONDS,
     PATH_LEASE_SECONDS_MAX,
     PATH_LEASE_SECONDS_MIN,
+    TASK_LAPSES,
+    TASK_LAPSES_MAX,
+    TASK_LEASE_SECONDS,
+    TASK_LEASE_SECONDS_MAX,
+    TASK_LEASE_SECONDS_MIN,
 )
 from clearway.op import op
 from clearway.untrusted import folded, quoted
@@ -35,6 +40,8 @@ if TYPE_CHECKING:
 
 SQL = statements(__file__)
 _NAME_CHARS_MAX = 64
+_NAMES_MAX = 50
+_SENDERS = ("AGENT_LEASE_TASK_SENDERS", "task_senders")
 _THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -68,6 +75,15 @@ SETTINGS = {
     "lease.path_seconds": Setting(
         str(PATH_LEASE_SECONDS), "how long a path is leased", bounds=(PATH_LEASE_SECONDS_MIN, PATH_LEASE_SECONDS_MAX)
     ),
+    "lease.task_seconds": Setting(
+        str(TASK_LEASE_SECONDS),
+        "how long a task is leased once it is started",
+        bounds=(TASK_LEASE_SECONDS_MIN, TASK_LEASE_SECONDS_MAX),
+    ),
+    "task_lapses": Setting(
+        str(TASK_LAPSES), "who takes a task may be lost so often; then it is given up", bounds=(1, TASK_LAPSES_MAX)
+    ),
+    "task_senders": Setting("*", "who may give tasks: names separated by commas, or * for all"),
     "overlap": Setting("note", "the same path held in another worktree", words=("note", "refuse")),
     "worktree_binding": Setting("on", "a session writes only in its own worktree", words=("on", "off")),
     "subagents": Setting("share", "subagents of one session and each other's paths", words=("share", "exclude")),
@@ -206,6 +222,8 @@ def checked(name: str, given: str, where: str) -> str:
         allowed = f"a whole number from {setting.low} to {setting.high}"
     elif name == "declared_commands":
         fits, allowed = _reads_as_commands(text), "commands separated by ; with their @resources at the end of each"
+    elif name == "task_senders":
+        fits, allowed = _reads_as_names(text), "names separated by commas, or * for all"
     elif name == "classifier_address":
         fits, allowed = _is_safe_address(text), "a command, https://..., or http:// and an address of this machine"
     else:
@@ -257,7 +275,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     if flag(environ, "CLEARWAY_FAIL_CLOSED") or flag(environ, "AGENT_LEASE_FAIL_CLOSED"):
         found["fail"] = "closed"
-    for variable, name in (("AGENT_LEASE_TTL", "lease.path_seconds"), ("AGENT_LEASE_HUMAN", "human")):
+    for variable, name in (("AGENT_LEASE_TTL", "lease.path_seconds"), ("AGENT_LEASE_HUMAN", "human"), _SENDERS):
         if environ.get(variable):
             found[name] = checked(name, environ[variable], variable)
     return found
@@ -291,6 +309,13 @@ def _reads_as_commands(text: str) -> bool:
     return (
         len(text) <= DECLARED_COMMANDS_CHARS_MAX and text.isprintable() and all(words for words, _ in _commands(text))
     )
+
+
+def _reads_as_names(text: str) -> bool:
+    from clearway.config import agent_name
+
+    names = [name.strip() for name in text.split(",")]
+    return text == "*" or (len(names) <= _NAMES_MAX and all(agent_name(name, fallback="") == name for name in names))
 
 
 def _is_safe_address(text: str) -> bool:

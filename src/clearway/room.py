@@ -128,16 +128,20 @@ class Room:
 
     def settle(self) -> bool:
         """Let time pass in a room that nobody asks: who loses something by it is told then. Whether anybody did."""
+        from clearway.crew import messages
+
         caller = Caller("clearway", host=self.liveness.host)
         tx = self._begin(caller, writes=False)
         try:
-            late = any(lapse.gone(tx)) or bool(lapse.dead_sessions(tx))
+            late = any((*lapse.gone(tx), lapse.gone_tasks(tx))) or bool(lapse.dead_sessions(tx))
+            late = late or messages.are_overdue(tx)
         finally:
             tx.rollback()
         if late:
             tx = self._begin(caller, writes=True, durable=False, wait_ms=0)
             try:
                 lapse.lapse(tx)
+                messages.settle(tx)
                 tx.commit()
             except BaseException:
                 tx.rollback()
@@ -359,8 +363,12 @@ def _check_identity(engine: SqliteEngine | PostgresEngine, project: str | None, 
 
 
 def _adoption(operation: Operation, key: str | None, values: dict[str, Any]) -> Callable[[Tx], None]:
-    """Whoever shows a valid token before its term holds the attempt: before time or a death can take it away. A request
-    that was answered already takes nothing: it may come late, and from one who has handed the attempt on since."""
+    """Whoever shows a valid token before its term holds the attempt or task: before time or a death can take it away.
+    A request that was answered already takes nothing: it may come late, and from one who has handed it on since."""
+    if "task_id" in values:
+        from clearway.crew import taskleases
+
+        return lambda tx: taskleases.adopt(tx, values["task_id"], values["lease_token"], values.get("result"))
     from clearway.work import attempts
 
     def adopt(tx: Tx) -> None:
@@ -417,6 +425,7 @@ def _tell_refusal(tx: Tx, refusal: Refusal) -> None:
         return
     subject = str(refusal.facts.get("path") or refusal.facts.get("issue") or refusal.facts.get("attempt_id") or "")
     subject = subject or str(refusal.facts.get("danger") or "")
+    subject = subject or (f"#{refusal.facts['task_id']}" if "task_id" in refusal.facts else "")
     who = {"session": tx.caller.key, "code": refusal.code, "subject": subject}
     last = tx.one(SQL.refusal_told, **who)
     if last is not None and tx.now - last.told_at < REFUSAL_QUIET_MS:
@@ -431,6 +440,8 @@ def _objection(rule: str) -> Refusal:
     """The database enforces too. What it says in the place of a rule of ours is translated here, once."""
     if "path_held" in rule:
         return Refusal("PATH_HELD", "One of these paths is held by another session; ask again to see by whom.")
+    if "task_lease_live" in rule:
+        return Refusal("TASK_NOT_LEASED", "This task is being done by another session; ask for another.")
     if "attempt_live" in rule:
         return Refusal("ACTIVE_ATTEMPT_EXISTS", "This issue is being worked on; ask for another.")
     return Refusal("INTERNAL", "The room refused an inconsistent change; nothing was changed.")

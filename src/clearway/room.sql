@@ -7,6 +7,7 @@ SELECT r.project_id, r.anchor_boot, r.anchor_monotonic, r.anchor_wall, r.anchor_
   (SELECT json_group_array(name || '=' || value) FROM setting) AS settings,
   (SELECT min(expires_at) FROM path_lease) AS path_at,
   (SELECT min(expires_at) FROM attempt WHERE status = 'active') AS attempt_at,
+  (SELECT min(expires_at) FROM task_lease WHERE status = 'held') AS task_at,
   EXISTS (SELECT 1 FROM session WHERE pid IS NOT NULL) AS processes,
   EXISTS (SELECT 1 FROM notice WHERE session = :session) AS notices,
   EXISTS (SELECT 1 FROM snapshot WHERE live = 1) AS watched,

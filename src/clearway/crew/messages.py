@@ -8,7 +8,7 @@ stands in no event, and only sender, recipient and the human can read it. Secret
 from __future__ import annotations
 
 from clearway import clock, lapse, wire
-from clearway.crew import screening
+from clearway.crew import screening, taskleases
 from clearway.db import Row, statements
 from clearway.errors import Refusal
 from clearway.lifecycle import PRIORITIES
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from clearway.arguments import (
         DedupeKey,
         InboxLimit,
+        IssuePaths,
         IssueRef,
         MessageKind,
         MessageRef,
@@ -56,7 +57,14 @@ _READ_FOR_WAKING = 50
 _URGENT_CHARS = 400  # of an urgent message between tool calls
 
 
-@op(writes=True, group="crew", core=True, keyed="agent", cli="send", rare=("not_before", "dedupe_key"))
+@op(
+    writes=True,
+    group="crew",
+    core=True,
+    keyed="agent",
+    cli="send",
+    rare=("expires_in", "not_before", "dedupe_key", "paths"),
+)
 def send_message(
     tx: Tx,
     to: Recipient,
@@ -68,10 +76,12 @@ def send_message(
     expires_in: Within | None = None,
     not_before: Within | None = None,
     dedupe_key: DedupeKey | None = None,
+    paths: IssuePaths | None = None,
 ) -> dict[str, Any]:
     """Tell another agent something; it reads it at its next turn, critical ones between tool calls.
 
     to: an agent, agent#session, or * for all.
+    paths: what a task is expected to change; it waits while others hold that.
     """
     agent, hash_sign, start = to.partition("#")
     name, session = agent, None
@@ -86,6 +96,7 @@ def send_message(
         warnings = _unknown(tx, name)
     answered = _answering(tx, reply_to)
     kind = "broadcast" if name == EVERYBODY else kind
+    _check_task(tx, kind, paths)
     issue = None if issue_id is None else _issue(tx, issue_id)
     event = _store(
         tx,
@@ -101,7 +112,10 @@ def send_message(
         not_before=tx.now + (not_before or 0),
         expires_at=None if expires_in is None else tx.now + expires_in,
     )
-    if answered is not None and answered.state != "done" and _is_to_me(tx, answered):
+    if kind == "task":
+        taskleases.create(tx, event, paths or [])
+    closes = answered is not None and answered.kind != "task"  # a task ends with the word of who has it
+    if answered is not None and closes and answered.state != "done" and _is_to_me(tx, answered):
         tx.change(SQL.take, id=answered.id, state="done", session=tx.caller.key, note=answered.note, wall=tx.wall)
         tx.change(SQL.told, session=tx.caller.key, id=answered.id)
     settle(tx)
@@ -138,7 +152,7 @@ def read_inbox(
 
 @op(writes=True, group="crew", core=True, cli="accept")
 def accept_message(tx: Tx, message_id: MessageRef, note: Note | None = None) -> dict[str, Any]:
-    """Say that you take what a message asks; its sender is told, with your note."""
+    """Say that you take what a message asks; its sender is told, with your note. A task answers its lease_token."""
     message = _readable(tx, message_id)
     if not _is_to_me(tx, message):
         raise Refusal("NOT_YOURS", f"Message #{message.id} is not to you.", message_id=message.id)
@@ -149,6 +163,8 @@ def accept_message(tx: Tx, message_id: MessageRef, note: Note | None = None) -> 
         raise Refusal(
             "FORBIDDEN", f"Message #{message.id} waits for the human to read it first.", message_id=message.id
         )
+    if message.kind == "task":
+        return take_task(tx, message, note)
     if message.state not in _OPEN:
         if message.taken_by == tx.caller.key:
             return {"message_id": message.id, "state": message.state}
@@ -158,12 +174,19 @@ def accept_message(tx: Tx, message_id: MessageRef, note: Note | None = None) -> 
             message_id=message.id,
             state=message.state,
         )
-    show(tx, [message.id])
-    note = None if note is None else redacted(note)
-    tx.change(SQL.take, id=message.id, state="taking", session=tx.caller.key, note=note, wall=tx.wall)
+    _take(tx, message, note)
     event = tx.tell("message_taken", message=message.id, to=message.sender)
     lapse.notify(tx, message.sender_session, event)
     return {"message_id": message.id, "state": "taking"}
+
+
+def take_task(tx: Tx, message: Row, note: str | None = None, lease_seconds: int | None = None) -> dict[str, Any]:
+    """The caller takes a task, or has it already: with its lease."""
+    settle(tx)  # its time may be over
+    lease = taskleases.take(tx, message, lease_seconds)
+    if message.state in _OPEN:
+        _take(tx, message, note)
+    return {"message_id": message.id, "state": "taking", **lease}
 
 
 @op(group="crew", cli="overdue", tool=False)
@@ -295,11 +318,18 @@ def handed(tx: Tx, found: list[Row]) -> list[dict[str, Any]]:
     return [item(tx, row) for row in reversed(found)]
 
 
+def are_overdue(tx: Tx) -> bool:
+    """A read: whether something is to go back that nobody will read any more."""
+    return bool(tx.all(SQL.undeliverable, now=tx.now))
+
+
 def settle(tx: Tx) -> None:
     """What nobody will read any more goes back to who sent it."""
-    for message in tx.all(SQL.undeliverable, now=tx.now):
+    found = {message.id: message for message in tx.all(SQL.undeliverable, now=tx.now)}
+    for message in found.values():
         expired = message.expires_at is not None and message.expires_at <= tx.now
-        _return(tx, message, "its time ran out" if expired else "that session has ended")
+        why = "its time ran out" if expired else "that session has ended"
+        _return(tx, message, "who took it was lost too often" if message.dead_letter else why)
 
 
 def retired(tx: Tx, agent: str) -> int:
@@ -395,21 +425,55 @@ def _return(tx: Tx, message: Row, why: str) -> None:
     tx.tell("message_undeliverable", message=message.id, to=message.recipient)
     if message.kind == "result":  # nobody asked, and an answer to an answer has no end
         return
-    _store(
+    if message.kind == "task":
+        taskleases.give_up(tx, message.id)
+    text = f"Your {_what(message)} #{message.id} to {message.recipient} came back: {why}. It said: {message.text[:200]}"
+    answer(tx, message, text, sender="clearway")
+
+
+def answer(tx: Tx, message: Row, text: str, *, sender: str | None = None) -> int:
+    """What became of a message, to who sent it; its number. sender: if it is not the caller who says it."""
+    return _store(
         tx,
-        sender="clearway",
+        sender=sender,
         kind="result",
         recipient=message.sender,
         recipient_session=None,
-        text=f"Your message #{message.id} to {message.recipient} came back: {why}. It said: {message.text[:200]}",
+        text=redacted(text),
         priority=PRIORITIES.index("medium"),
         reply_to=message.id,
         issue=message.issue,
         dedupe_key=None,
-        held_back=None,
+        held_back=_held_back(tx, text) if sender is None else None,
         not_before=tx.now,
         expires_at=None,
     )
+
+
+def _take(tx: Tx, message: Row, note: str | None) -> None:
+    show(tx, [message.id])
+    note = None if note is None else redacted(note)
+    tx.change(SQL.take, id=message.id, state="taking", session=tx.caller.key, note=note, wall=tx.wall)
+
+
+def _what(message: Row) -> str:
+    return "task" if message.kind == "task" else "message"
+
+
+def _check_task(tx: Tx, kind: str, paths: list[str] | None) -> None:
+    if kind != "task":
+        if paths:
+            what = "go with a task only"
+            raise Refusal(
+                "INVALID_ARGUMENT",
+                f"send_message: paths {what}.",
+                [{"field": "paths", "code": "FORBIDDEN", "message": what}],
+            )
+    elif not taskleases.may_ask(tx):
+        raise Refusal(
+            "FORBIDDEN",
+            f"{folded(tx.caller.agent, 40)} may not give tasks in this room (task_senders); send a chat message.",
+        )
 
 
 def _reminder(tx: Tx, new: frozenset[int], left: int) -> list[str]:
@@ -435,7 +499,8 @@ def _is_urgent(kind: str, priority: int) -> bool:
 
 
 def _is_to_me(tx: Tx, message: Row) -> bool:
-    return message.recipient == tx.caller.agent and message.recipient_session in (None, tx.caller.key)
+    for_me = message.recipient == tx.caller.agent or taskleases.is_for(message, tx.caller.agent)
+    return for_me and message.recipient_session in (None, tx.caller.key)
 
 
 def _may_read(tx: Tx, message: Row) -> bool:

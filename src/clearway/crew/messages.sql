@@ -76,13 +76,17 @@ WHERE m.recipient <> '*' AND m.state IN ('queued', 'seen') AND m.kind IN ('chat'
 ORDER BY m.id LIMIT :limit
 
 -- name: undeliverable
--- Nobody will read these any more: their time is over, or the one session they were for has ended.
-SELECT m.* FROM message m
+-- Nobody will read these any more: their time is over, the one session they were for has ended, or too many
+-- who took the task were lost.
+SELECT m.*, 0 AS dead_letter FROM message m
 WHERE m.expires_at <= :now AND m.state IN ('queued', 'seen')
 UNION ALL
-SELECT m.* FROM message m JOIN session s ON s.id = m.recipient_session
+SELECT m.*, 0 AS dead_letter FROM message m JOIN session s ON s.id = m.recipient_session
 WHERE m.recipient_session IS NOT NULL AND m.state IN ('queued', 'seen') AND s.ended_at IS NOT NULL
   AND (m.expires_at IS NULL OR m.expires_at > :now)
+UNION ALL
+SELECT m.*, 1 AS dead_letter FROM task t JOIN message m ON m.id = t.id
+WHERE t.state = 'dead_letter' AND m.state IN ('queued', 'seen') AND (m.expires_at IS NULL OR m.expires_at > :now)
 LIMIT 50
 
 -- name: of_retired

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SQL = statements(__file__)
 _READ_MAX = 50
-_OF_MESSAGES = frozenset({"message_sent", "message_taken"})
+_OF_MESSAGES = frozenset({"message_sent", "message_taken", "task_leased"})
 _HOW = {
     "lapse": "lapsed at {at} (no sign of life in time)",
     "death": "was given up at {at} (its process had ended)",
@@ -74,6 +74,8 @@ def _lines(tx: Tx, row: Row) -> list[str]:
         return [_of_rescue(row, data)]
     if row.type in ("path_leaked", "path_changed_outside"):
         return _of_changed(tx, row, data)
+    if row.type in ("task_lapsed", "task_cancelled", "task_adopted"):
+        return [_of_task(row, data)]
     return [_of_attempt(tx, row, data)] if row.number is not None else []
 
 
@@ -89,6 +91,16 @@ def _of_attempt(tx: Tx, row: Row, data: dict[str, Any]) -> str:
     if holder is not None:
         return f"Your lease on {issue} {how}; {folded(holder.agent, 40)} works on it now. Stop: your result is refused."
     return f"Your lease on {issue} {how}; it is free. Stop, and claim it again if you mean to go on."
+
+
+def _of_task(row: Row, data: dict[str, Any]) -> str:
+    task, who = f"task #{data['task']}", folded(row.agent, 40)
+    if row.type == "task_lapsed":
+        how = _HOW[data["why"]].format(at=_at(row))
+        return f"Your lease on {task} {how}. Stop; accept_message {data['task']} takes it again if it is still free."
+    if row.type == "task_cancelled":
+        return f"Your {task} was cancelled by {who} at {_at(row)}. Stop working on it."
+    return f"Your {task} is held by {who}, which showed its token, since {_at(row)}. Stop: your result is refused."
 
 
 def _of_paths(tx: Tx, row: Row, data: dict[str, Any]) -> list[str]:

@@ -17,6 +17,7 @@ from clearway.surfaces import callers
 from clearway.untrusted import escaped, folded
 
 if TYPE_CHECKING:
+    from clearway.db.tx import Tx
     from clearway.surfaces.render import Paper
     from clearway.surfaces.spelling import Command
 
@@ -89,13 +90,13 @@ class Run:
     def ask(self, operation: Operation, **arguments: Any) -> dict[str, Any]:
         return self.rooms.ask(operation, arguments, self.caller)
 
-    def own_token(self, attempt: str) -> str:
-        """The lease token of an attempt: from the environment, else derived again for the session that holds it."""
-        from clearway.work import attempts
-
+    def own_token(self, held: str | int) -> str:
+        """The lease token of an attempt, or of the task of this number: from the environment, else derived again for
+        the session that holds it."""
         known = self.settings.environ.get("CLEARWAY_LEASE_TOKEN", "")
-        room = self.rooms.of_folder(self.folder)
-        return known or room.run(lambda tx: attempts.own_token(tx, attempt), caller=self.caller, writes=False)
+        return known or self.rooms.of_folder(self.folder).run(
+            lambda tx: _derived_token(tx, held), caller=self.caller, writes=False
+        )
 
     def perform(self, command: Command, given: dict[str, Any]) -> dict[str, Any]:
         """Ask what a command line means. given: what was typed, by slot."""
@@ -120,7 +121,8 @@ class Run:
         if "attempt_id" in absent:
             found["attempt_id"] = self._own_attempt()
         if "lease_token" in absent:
-            found["lease_token"] = self.own_token(asked.get("attempt_id") or found["attempt_id"])
+            held = asked.get("task_id") or asked.get("attempt_id") or found["attempt_id"]
+            found["lease_token"] = self.own_token(_number(held) if "task_id" in asked else held)
         reader = command.reads_version
         if "expected_version" in absent and reader is not None:
             subject = next(slot.name for slot in command.slots if slot.placed)
@@ -157,6 +159,21 @@ class Run:
         from clearway import arguments
 
         arguments.checked(operation, asked, self.caller, self.rooms.clock)
+
+
+def _number(written: str | int) -> int:
+    """The number of a task as people write it, which was looked at already."""
+    return int(str(written).strip().removeprefix("#"))
+
+
+def _derived_token(tx: Tx, held: str | int) -> str:
+    if isinstance(held, int):
+        from clearway.crew import taskleases
+
+        return taskleases.own_token(tx, held)
+    from clearway.work import attempts
+
+    return attempts.own_token(tx, held)
 
 
 def say(text: str) -> None:

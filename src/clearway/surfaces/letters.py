@@ -18,7 +18,13 @@ def _sent(result: Result, _: Paper) -> str:
     return "\n".join(lines)
 
 
-def _taken(result: Result, _: Paper) -> str:
+def _taken(result: Result, paper: Paper) -> str:
+    if "lease_token" in result:
+        task, until = result["message_id"], paper.until(result["lease_expires_at"])
+        return (
+            f"Task #{task} is yours {until}; clearway task start {task} says that you begin.\n"
+            f"  lease token {result['lease_token']}"
+        )
     said = {"taking": "is yours now; its sender was told", "done": "is done", "seen": "asks for no answer"}
     return f"Message #{result['message_id']} {said.get(result['state'], result['state'])}."
 

@@ -40,6 +40,10 @@ MORE = {
 # The words of the predecessors, and what they are here. Not listed anywhere, so that nobody learns them anew.
 ALIASES = {
     "maintenance release-attempt": "attempt release",
+    "ack": "task update",
+    "cancel": "task cancel",
+    "jobs": "task list",
+    "retry": "task retry",
     "init claude-code": "connect claude",
     "init codex": "connect codex",
     "project info": "",

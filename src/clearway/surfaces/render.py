@@ -68,9 +68,9 @@ class Paper:
 
 def text(operation: str, result: Result, paper: Paper, words: str = "") -> str:
     """The lines for the answer of one operation. words: those it was asked with."""
-    from clearway.surfaces import letters, stories
+    from clearway.surfaces import errands, letters, stories
 
-    writers = _WRITERS | stories.WRITERS | letters.WRITERS
+    writers = _WRITERS | stories.WRITERS | letters.WRITERS | errands.WRITERS
     return paper.flowed(writers.get(words, writers.get(operation, fields))(result, paper))
 
 

@@ -26,6 +26,7 @@ SUBJECTS = (
     "target_issue_id",
     "attempt_id",
     "message_id",
+    "task_id",
     "title",
     "label",
     "name",
@@ -91,7 +92,8 @@ class Command:
     @property
     def derived(self) -> tuple[str, ...]:
         """What a session need not type: its own attempt, the token of that, and the version there is."""
-        names = ("attempt_id", "lease_token") if self.takes_token else ()
+        taken = {parameter.name for parameter in arguments.parameters(self.operation)}
+        names = tuple(name for name in ("attempt_id", "lease_token") if name in taken and self.takes_token)
         return names + (("expected_version",) if self.reads_version is not None else ())
 
 
@@ -144,6 +146,11 @@ _MORE_WORDS: dict[str, tuple[tuple[str, dict[str, Any], tuple[str, ...], str], .
     "claim_issue": (("next", {"next": True}, ("issue_id",), "Claim the best ready issue."),),
     "room": (("who", {}, (), ""),),
     "send_message": (("say", {"to": "*"}, ("kind",), "Tell everybody something."),),
+    "update_task": (
+        ("task start", {"state": "started"}, ("result",), "Say that you have begun with a task, or still are at it."),
+        ("task done", {"state": "succeeded"}, ("lease_seconds",), "Give back a task that is done, with its result."),
+        ("task fail", {"state": "failed"}, ("lease_seconds",), "Give back a task that came to nothing, and say why."),
+    ),
     "archive_issue": (
         ("issue archive", {"archived": True}, (), "Put an issue away; it keeps its history."),
         ("issue unarchive", {"archived": False}, (), "Bring an archived issue back."),

@@ -34,7 +34,7 @@ SQL = statements(__file__)
 _LATE_MAX = 5  # of the results that came too late, as many are shown with an attempt
 
 
-@op(core=True, cli="changes")
+@op(core=True, cli="changes", rare=("event_types",))
 def get_changes(
     tx: Tx,
     since_event_id: EventNumber = 0,

@@ -50,7 +50,7 @@ EVIDENCE_CHARS = 4_000
 BLOCKERS_NAMED = 5
 
 
-@op(writes=True, core=True, keyed="session", cli="issue claim", rare=("priorities", "epic_id"))
+@op(writes=True, core=True, keyed="session", cli="issue claim", rare=("priorities", "epic_id", "lease_seconds", "context"))
 def claim_issue(
     tx: Tx,
     issue_id: IssueRef | None = None,
@@ -84,7 +84,7 @@ def claim_issue(
     return _start(tx, issue, lease_ms, context=context, why=why)
 
 
-@op(writes=True, core=True, durable=False, cli="attempt renew")
+@op(writes=True, core=True, durable=False, cli="attempt renew", rare=("lease_seconds",))
 def renew_attempt(
     tx: Tx, attempt_id: AttemptRef, lease_token: LeaseToken, lease_seconds: LeaseSeconds | None = None
 ) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def save_attempt_note(
     return {"note_id": note, "attempt_id": attempt.id, **({"artifact_ids": made} if made else {})}
 
 
-@op(writes=True, core=True, keyed="agent", cli="attempt finish")
+@op(writes=True, core=True, keyed="agent", cli="attempt finish", rare=("artifacts", "reason_details"))
 def finish_attempt(
     tx: Tx,
     attempt_id: AttemptRef,

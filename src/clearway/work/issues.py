@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 SQL = statements(__file__)
 
 
-@op(writes=True, core=True, keyed="agent", cli="issue create", rare=("create_missing_labels", "blocked_reason"))
+@op(writes=True, core=True, keyed="agent", cli="issue create", rare=("create_missing_labels", "blocked_reason", "reserved_for"))
 def create_issue(
     tx: Tx,
     title: Title,
@@ -116,7 +116,7 @@ def get_issue(tx: Tx, issue_id: IssueRef) -> dict[str, Any]:
     return shown
 
 
-@op(core=True, cli="issue list", rare=("effective_statuses", "types", "include_archived"))
+@op(core=True, cli="issue list", rare=("effective_statuses", "types", "priorities", "include_archived"))
 def list_issues(
     tx: Tx,
     statuses: Statuses | None = None,
@@ -132,7 +132,7 @@ def list_issues(
 ) -> dict[str, Any]:
     """List issues without bodies, the most urgent first. To get work, call claim_issue with next instead.
 
-    labels: issues with any of these.
+    labels: any of these.
     """
     after = cursors.read(cursor, ("priority", "number"))
     rows = tx.all(

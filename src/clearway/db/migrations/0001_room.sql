@@ -116,6 +116,50 @@ CREATE INDEX message_sender ON message (sender, id);
 CREATE INDEX message_expiry ON message (expires_at) WHERE expires_at IS NOT NULL AND state IN ('queued', 'seen');
 CREATE INDEX message_session ON message (recipient_session) WHERE recipient_session IS NOT NULL;
 
+-- What somebody is asked to do (crew/tasks.py): a message of the kind task, under the same number. `attempts`: how often
+-- it was taken; `lapses`: how often who had it was lost since it was asked, `lapses_max` of which end it. `result`: the
+-- message that answered it.
+CREATE TABLE task (
+  id INTEGER PRIMARY KEY REFERENCES message (id),
+  state TEXT NOT NULL CHECK (state IN ('pending', 'leased', 'started', 'succeeded', 'failed', 'needs_review',
+    'cancelled', 'expired', 'dead_letter')),
+  attempts INTEGER NOT NULL DEFAULT 0 CHECK (attempts >= 0),
+  lapses INTEGER NOT NULL DEFAULT 0 CHECK (lapses BETWEEN 0 AND lapses_max),
+  lapses_max INTEGER NOT NULL CHECK (lapses_max > 0),
+  result INTEGER
+) STRICT;
+CREATE INDEX task_state ON task (state, id);
+
+-- The files and folders that a task is expected to change, from the repository's root.
+CREATE TABLE task_path (
+  task INTEGER NOT NULL REFERENCES task (id),
+  path TEXT NOT NULL,
+  PRIMARY KEY (task, path)
+) STRICT;
+
+-- Possession of a task: at most one lease that is held each. Only the token's hash is stored. `late_result`: what its
+-- holder had to say when it was over; it is kept, and applied to nothing.
+CREATE TABLE task_lease (
+  fence INTEGER PRIMARY KEY,
+  task INTEGER NOT NULL REFERENCES task (id),
+  session TEXT NOT NULL REFERENCES session (id),
+  agent TEXT NOT NULL,
+  status TEXT NOT NULL CHECK (status IN ('held', 'ended', 'lapsed')),
+  token_hash TEXT NOT NULL,
+  started INTEGER NOT NULL CHECK (started IN (0, 1)),
+  lease_ms INTEGER NOT NULL CHECK (lease_ms > 0),
+  acted_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  taken_wall INTEGER NOT NULL,
+  ended_wall INTEGER,
+  late_result TEXT,
+  CHECK ((status = 'held') = (ended_wall IS NULL))
+) STRICT;
+CREATE UNIQUE INDEX task_lease_live ON task_lease (task) WHERE status = 'held';
+CREATE INDEX task_lease_task ON task_lease (task, fence);
+CREATE INDEX task_lease_session ON task_lease (session) WHERE status = 'held';
+CREATE INDEX task_lease_expiry ON task_lease (expires_at) WHERE status = 'held';
+
 -- When messages of one sender woke a session.
 CREATE TABLE wake (
   session TEXT NOT NULL,
