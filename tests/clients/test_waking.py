@@ -1,4 +1,4 @@
-"""A real Claude Code that idles: an addressed message begins a turn in which its model reads it; a broadcast does not."""
+"""A real Claude Code that idles: an addressed message begins a turn in which its model reads it, a broadcast none."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_an_idle_session_wakes_on_an_addressed_message_and_reads_it(
         wakes("--as", "codex", "say", "Deploying at three")
         wakes("--as", "codex", "send", "Please look at app.py", "--to", "claude-code")
         talk.turn()
-        talk.end()
+        talk.close()
 
     (told,) = heard
     assert "Messages wait for you: #" in told and "from codex" in told
@@ -64,7 +64,7 @@ def test_a_broadcast_wakes_nobody(claude: ClaudeCode, wakes: Product) -> None:
         talk.turn()
         wakes("--as", "codex", "send", "Again", "--to", "claude-code")
         talk.turn()
-        talk.end()
+        talk.close()
 
     assert len(heard) == 2, "two addressed messages, two turns"
     assert f"Messages wait for you: #{number} from codex." in heard[0]

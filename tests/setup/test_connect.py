@@ -657,7 +657,7 @@ def test_messages_wake_a_session_where_that_was_asked_for(machine: Machine) -> N
     assert set(found) == {"SessionStart", "Stop"}
     (handler,) = found["Stop"]
     assert found["SessionStart"] == [handler]
-    assert handler["asyncRewake"] is True
+    assert handler["async"] is handler["asyncRewake"] is True
     assert "wait --rewake --for claude-code --timeout 24h" in handler["command"]
     assert f"CLEARWAY_HOME={machine.data}" in handler["command"]
     assert handler["timeout"] > 24 * 3600

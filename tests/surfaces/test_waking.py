@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import subprocess
 import sys
 
 import pytest
@@ -265,6 +266,25 @@ def test_a_room_that_cannot_be_asked_for_a_while_is_asked_again(desk: Desk, monk
 
     monkeypatch.setattr(waking.Arrivals, "look", sometimes)
     assert rewoken(beta, monkeypatch) == 2
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.skipif(sys.platform != "linux", reason="how a process was started is read from /proc")
+def test_a_client_that_was_asked_one_question_is_not_waited_for(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`claude -p` is never idle, and before it ends it waits half a minute for its waiter."""
+    alpha = desk.session("a", client="codex")
+    alpha.ask("send_message", to="claude-code", text="Now")
+    for words, status in {
+        ("-p", "-"): 0,
+        ("--print", "--output-format=stream-json"): 0,
+        ("-p", "--input-format=stream-json"): 2,
+        ("--print", "--input-format", "stream-json"): 2,
+        ("--resume",): 2,
+    }.items():
+        client = subprocess.Popen([sys.executable, "-c", "input()", *words], stdin=subprocess.PIPE)
+        desk.children.append(client)
+        session = desk.session(f"s{len(desk.children)}", pid=client.pid, start="")
+        assert rewoken(session, monkeypatch) == status, words
 
 
 def test_what_could_not_even_begin_wakes_nobody(terminal: Terminal) -> None:

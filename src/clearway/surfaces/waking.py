@@ -140,7 +140,7 @@ def rewake(rooms: Rooms, agent: str, folder: str, timeout: str) -> int:
 def _rewake(rooms: Rooms, caller: Caller, timeout_ms: int) -> int:
     pid = rooms.settings.environ.get("CLAUDE_PID") or rooms.settings.environ.get("CLEARWAY_PID") or ""
     client = rooms.liveness.identify(int(pid)) if pid.isascii() and pid.isdigit() else None
-    if pid and client is None:  # it has ended already
+    if (pid and client is None) or (client is not None and _ends_with_its_turn(client.pid)):
         return 0
     clock = Clock()
     until = clock.monotonic() + timeout_ms
@@ -157,6 +157,20 @@ def _rewake(rooms: Rooms, caller: Caller, timeout_ms: int) -> int:
                 return 0
             clock.pause(min(_AGAIN_MS, left))
     return 0
+
+
+def _ends_with_its_turn(pid: int) -> bool:
+    """Whether a client was asked one question (`claude -p`): it is never idle, and before it ends it waits half a
+    minute for whoever waits for it."""
+    words = platforms.command_line(pid)
+    return bool({"-p", "--print"} & set(words)) and not any("stream-json" in word for word in _inputs(words))
+
+
+def _inputs(words: list[str]) -> list[str]:
+    """How a client takes what it is told, if its command line says."""
+    option = "--input-format"
+    after = [words[at + 1] for at, word in enumerate(words[:-1]) if word == option]
+    return [*after, *(word for word in words if word.startswith(f"{option}="))]
 
 
 def _wake(eyes: Arrivals, caller: Caller) -> int:

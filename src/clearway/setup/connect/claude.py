@@ -97,7 +97,9 @@ def hooks(binding: Binding) -> list[Wanted]:
 def waiting(binding: Binding) -> list[Wanted]:
     """What wakes a session whose turn is over. It waits in the background, and its exit status 2 begins a turn."""
     command = wait_command(binding.agent or AGENT, binding)
-    handler = {"type": "command", "command": command, "timeout": WAIT_TIMEOUT_SECONDS, "asyncRewake": True}
+    # Without `async` the session would begin only when the waiter has ended.
+    background = {"async": True, "asyncRewake": True}
+    handler = {"type": "command", "command": command, "timeout": WAIT_TIMEOUT_SECONDS, **background}
     return [Wanted(event, handler) for event in _WAKING_EVENTS]
 
 
