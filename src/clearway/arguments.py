@@ -230,6 +230,26 @@ class RepositoryPath(Text):
         return "/".join(parts) or "."
 
 
+class Ability(Trimmed):
+    """Something that an agent can do or has: one word, whatever its case."""
+
+    def check(self, value: Any, field: str, where: Where) -> str:
+        word = super().check(value, field, where).lower()
+        if not word.isprintable() or " " in word or "," in word:
+            raise Problem(field, "INVALID_VALUE", "must be one word")
+        return word
+
+
+class KeyOfIssues(Text):
+    """What stands before the number of an issue."""
+
+    def check(self, value: Any, field: str, where: Where) -> str:
+        key = super().check(value, field, where).strip().upper()
+        if not (key.isascii() and key.isalnum() and key[0].isalpha()):
+            raise Problem(field, "INVALID_VALUE", "must be a letter, then letters and digits, as in PAY-42")
+        return key
+
+
 class NameOfAgent(Text):
     """The name of an agent, as those are formed."""
 
@@ -394,6 +414,7 @@ def schema(operation: Operation, *, whole: bool = True) -> dict[str, Any]:
     if operation.keyed:
         shown[KEY.name] = KEY.kind.schema()
     required = [parameter.name for parameter in listed if parameter.required]
+    required += [KEY.name] if operation.key_required else []
     return {
         "type": "object",
         "properties": shown,
@@ -493,6 +514,8 @@ def _cwd(value: Any, caller: Caller, problems: list[Problem]) -> str:
 
 def _check_key(operation: Operation, given: dict[str, Any], problems: list[Problem]) -> str | None:
     if not operation.keyed or KEY.name not in given:
+        if operation.key_required:
+            problems.append(Problem(KEY.name, "REQUIRED", "is required"))
         return None
     try:
         return KEY.kind.check(given.pop(KEY.name), KEY.name, Where("", Clock()))
@@ -582,6 +605,11 @@ EventTypes = Annotated[list[str], Many(Text(limits.LABEL_CHARS_MAX), limits.EVEN
 ChangesLimit = Annotated[int, Whole(1, limits.CHANGES_MAX)]
 RelationType = Annotated[str, Choice(lifecycle.RELATIONS)]
 RelationAction = Annotated[str, Choice(("add", "remove"))]
+RelationTypes = Annotated[list[str], Many(Choice(lifecycle.RELATIONS), len(lifecycle.RELATIONS), unique=True)]
+Direction = Annotated[str, Choice(("outgoing", "incoming", "both"))]
+GraphDepth = Annotated[int, Whole(0, limits.GRAPH_DEPTH_MAX)]
+GraphNodes = Annotated[int, Whole(1, limits.GRAPH_NODES_MAX)]
+GraphBytes = Annotated[int, Whole(limits.GRAPH_BYTES_MIN, limits.GRAPH_BYTES_MAX)]
 Comment = Annotated[str, Text(limits.COMMENT_CHARS_MAX)]
 LabelName = Annotated[str, Trimmed(limits.LABEL_CHARS_MAX)]
 LabelDescription = Annotated[str, Text(limits.LABEL_DESCRIPTION_CHARS_MAX, blank=True)]
@@ -589,6 +617,20 @@ AttemptStatuses = Annotated[
     list[str], Many(Choice(lifecycle.ATTEMPT_STATUSES), len(lifecycle.ATTEMPT_STATUSES), unique=True)
 ]
 ActivityTypes = Annotated[list[str], Many(Choice(lifecycle.ACTIVITY_TYPES), len(lifecycle.ACTIVITY_TYPES), unique=True)]
+
+
+Needs = Annotated[list[str], Many(Ability(limits.LABEL_CHARS_MAX), limits.NEEDS_MAX, unique=True)]
+ReviewRef = Annotated[str, Text(limits.ID_CHARS_MAX)]
+ReviewStatus = Annotated[str, Choice(lifecycle.REVIEW_STATUSES)]
+ArtifactIds = Annotated[list[str], Many(Text(limits.ID_CHARS_MAX), limits.REVIEW_ARTIFACTS_MAX, unique=True)]
+KindOfWork = Annotated[str, Choice(tuple(lifecycle.CLAIM_KIND.values()))]
+DecisionRef = Annotated[str, Text(limits.ID_CHARS_MAX)]
+DecisionStatus = Annotated[str, Choice(lifecycle.DECISION_STATUSES)]
+DecisionSummary = Annotated[str, Text(limits.DECISION_SUMMARY_CHARS_MAX)]
+DecisionText = Annotated[str, Text(limits.DECISION_CHARS_MAX, blank=True)]
+ProjectName = Annotated[str, Trimmed(limits.PROJECT_NAME_CHARS_MAX, blank=True)]
+Instructions = Annotated[str, Text(limits.INSTRUCTIONS_CHARS_MAX, blank=True)]
+IssueKey = Annotated[str, KeyOfIssues(limits.ISSUE_KEY_CHARS_MAX)]
 
 
 class ChangesShape(TypedDict):
@@ -602,6 +644,7 @@ class ChangesShape(TypedDict):
     blocked_reason: Reason | None
     labels: Labels
     paths: IssuePaths
+    needs: Needs
     reserved_for: AgentName | None
 
 
@@ -618,6 +661,11 @@ TaskReport = Annotated[str, Choice(lifecycle.TASK_REPORTS)]
 TaskStates = Annotated[list[str], Many(Choice(lifecycle.TASK_STATES), len(lifecycle.TASK_STATES), unique=True)]
 TaskSeconds = Annotated[int, Whole(limits.TASK_LEASE_SECONDS_MIN, limits.TASK_LEASE_SECONDS_MAX)]
 SecondsAgo = Annotated[int, Whole(0, limits.OVERDUE_SECONDS_MAX)]
+
+
+Query = Annotated[str, Text(limits.QUERY_CHARS_MAX)]
+SearchTypes = Annotated[list[str], Many(Choice(lifecycle.SEARCHED), len(lifecycle.SEARCHED), unique=True)]
+SnippetChars = Annotated[int, Whole(0, limits.SNIPPET_CHARS_MAX)]
 
 
 class AcknowledgedShape(TypedDict):

@@ -5,7 +5,22 @@ from __future__ import annotations
 from clearway import policy
 from clearway.crew import agents, leases, messages, roster, story, tasks
 from clearway.op import Operation, operation_of
-from clearway.work import activity, attempts, context, issues, labels, projects, relations, remarks, updates
+from clearway.work import (
+    activity,
+    attempts,
+    context,
+    decisions,
+    graphs,
+    issues,
+    labels,
+    plans,
+    projects,
+    relations,
+    remarks,
+    reviews,
+    search,
+    updates,
+)
 
 _FUNCTIONS = (
     issues.list_issues,
@@ -20,13 +35,26 @@ _FUNCTIONS = (
     attempts.release_attempt,
     context.get_work_context,
     remarks.add_comment,
+    search.search,
+    search.rebuild_search,
     activity.get_changes,
     activity.get_issue_activity,
     activity.list_attempts,
     relations.manage_issue_relation,
+    graphs.get_issue_graph,
+    graphs.get_planning_graph,
+    plans.validate_issue_plan,
+    plans.apply_issue_plan,
+    decisions.record_decision,
+    decisions.list_decisions,
     labels.list_labels,
     labels.rename_label,
     labels.describe_label,
+    reviews.create_review_request,
+    reviews.get_review_request,
+    reviews.list_review_requests,
+    reviews.cancel_review_request,
+    reviews.supersede_review_request,
     agents.room,
     roster.retire_agent,
     leases.claim_paths,

@@ -74,7 +74,7 @@ class Caller:
 class Settings:
     """What the environment says, read once at the edge."""
 
-    __slots__ = ("agent", "environ", "fail_closed", "home", "off", "parent", "room", "session", "test_clock")
+    __slots__ = ("agent", "capabilities", "environ", "fail_closed", "home", "off", "parent", "room", "session", "test_clock")
 
     def __init__(self, environ: Mapping[str, str], parent: int | None = None) -> None:
         """parent: who started the process whose environment this is; None if it is our own."""
@@ -83,6 +83,7 @@ class Settings:
         self.home = home(environ)
         self.agent = environ.get("CLEARWAY_AGENT", "") or environ.get("AGENT_NAME", "")
         self.session = environ.get("CLEARWAY_SESSION", "")
+        self.capabilities = environ.get("CLEARWAY_CAPABILITIES", "").replace(",", " ").split()
         self.fail_closed = flag(environ, "CLEARWAY_FAIL_CLOSED") or flag(environ, "AGENT_LEASE_FAIL_CLOSED")
         self.off = flag(environ, "CLEARWAY_OFF")
         self.room = environ.get("CLEARWAY_ROOM", "")  # an address or a file that is asked instead of the found room

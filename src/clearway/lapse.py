@@ -220,7 +220,17 @@ def expire(tx: Tx, attempt: Row, why: str) -> None:
         "attempt_expired", issue=attempt.issue, attempt=attempt.id, by=attempt, why=why, fence=attempt.fence
     )
     notify(tx, attempt.session, event)
+    reopen_review(tx, attempt)
     release_of_attempt(tx, attempt.id)
+
+
+def reopen_review(tx: Tx, attempt: Row) -> int | None:
+    """Who was to review something did not get that far: others may claim it. The event that tells it, if so."""
+    review = tx.one(SQL.claimed_review, attempt=attempt.id)
+    if review is None:
+        return None
+    tx.change(SQL.reopen_review, id=review.id)
+    return tx.tell("review_reopened", issue=attempt.issue, attempt=attempt.id, by=attempt, review=review.id)
 
 
 def _expire_all(tx: Tx, session: Row, why: str) -> None:

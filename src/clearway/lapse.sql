@@ -49,6 +49,22 @@ DELETE FROM path_lease WHERE id = :id
 -- name: expire
 UPDATE attempt SET status = 'expired', finished_wall = :wall WHERE id = :id AND status = 'active'
 
+-- name: claimed_review
+SELECT id FROM review_request WHERE attempt = :attempt AND status = 'claimed'
+
+-- name: reopen_review
+UPDATE review_request SET status = 'open', attempt = NULL, version = version + 1 WHERE id = :id
+
+-- name: lapse_task
+UPDATE task_lease SET status = 'lapsed', ended_wall = :wall WHERE fence = :fence AND status = 'held'
+
+-- name: return_task
+UPDATE task SET lapses = lapses + 1, state = CASE WHEN lapses + 1 < lapses_max THEN 'pending' ELSE 'dead_letter' END
+WHERE id = :id
+
+-- name: return_message
+UPDATE message SET state = 'seen', taken_by = NULL, note = NULL WHERE id = :id AND state = 'taking'
+
 -- The process of a session that is over, with nothing in hand, is nobody's business any more.
 -- name: end_session
 UPDATE session SET ended_at = :now, ended_why = :why, in_turn = 0, doing = NULL,

@@ -26,6 +26,9 @@ REPEATED_FAILURES = 3
 
 OUTCOMES = ("completed", "failed", "interrupted")
 WORK_TARGETS = ("done", "review", "ready", "blocked")
+REVIEW_STATUSES = ("open", "claimed", "approved", "changes_requested", "blocked", "cancelled", "superseded")
+REVIEWABLE = frozenset({"ready", "review"})  # stored status of an issue that somebody may be asked to look at
+DECISION_STATUSES = ("active", "superseded", "rejected")
 REVIEW_OUTCOMES = {"approved": "done", "changes_requested": "ready", "blocked": "blocked"}
 FAILURE_CODES = (
     "implementation_error",
@@ -67,6 +70,7 @@ TASK_REPORTS = ("started", *TASK_OUTCOMES)  # what who has it says of it
 
 MESSAGE_KINDS = ("chat", "task", "broadcast", "control", "result")
 ACTIVITY_TYPES = ("comments", "attempt_notes", "attempts", "events")
+SEARCHED = ("issue", "comment", "decision", "attempt_note", "attempt", "artifact", "review")
 RELATIONS = ("blocks", "related_to", "duplicates")
 
 # A change of these by somebody else makes the work on an issue another one: whoever completes it must have seen it.

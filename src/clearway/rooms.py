@@ -267,6 +267,8 @@ class Rooms:
         return self._ask(operation, arguments, caller)
 
     def _ask(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        if operation.name == "claim_issue" and arguments.get("capabilities") is None and self.settings.capabilities:
+            arguments = {**arguments, "capabilities": self.settings.capabilities}
         reply = self._answered(operation, arguments, caller)
         if operation.name == "claim_paths":
             self._copy_what_is_held(arguments, caller)

@@ -62,7 +62,7 @@ def test_a_context_of_nothing_says_nothing(world: World) -> None:
 
     context = world.agent("codex").ask("get_work_context", issue_id="ISSUE-1")
 
-    lists = {"blockers", "changes", "neighbours", "warnings"}
+    lists = {"blockers", "changes", "decisions", "neighbours", "warnings"}
     assert set(context) == {"issue", "truncated", "truncated_sections", *lists}
     assert not any(context[name] for name in lists)
 

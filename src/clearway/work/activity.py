@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from clearway import clock, lapse, wire
 from clearway.db import Row, statements
-from clearway.limits import CHANGES_DEFAULT, HISTORY_BYTES, LIST_DEFAULT
+from clearway.limits import CHANGES_DEFAULT, LIST_DEFAULT
 from clearway.op import op
 from clearway.work import cursors, issues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from clearway.arguments import (
@@ -76,7 +75,7 @@ def get_issue_activity(
         types=None if types is None else wire.dumps(types),
         limit=limit + 1,
     )
-    return _page(rows, limit, lambda row: _told(tx, row), "event", "id")
+    return cursors.page(rows, limit, lambda row: _told(tx, row), "event", "id")
 
 
 @op(cli="attempt list")
@@ -96,24 +95,7 @@ def list_attempts(
         gone=lapse.gone(tx)[1],
         limit=limit + 1,
     )
-    return _page(rows, limit, lambda row: _attempt(tx, row), "fence", "fence")
-
-
-def _page(rows: list[Row], limit: int, shown: Callable[[Row], dict[str, Any]], key: str, column: str) -> dict[str, Any]:
-    """As many items as may be asked for and as fit, at least one."""
-    items: list[dict[str, Any]] = []
-    size = 0
-    for row in rows[:limit]:
-        item = shown(row)
-        size += len(wire.dumps(item).encode())
-        if items and size > HISTORY_BYTES:
-            break
-        items.append(item)
-    more = len(items) < len(rows)
-    reply: dict[str, Any] = {"items": items, "has_more": more}
-    if more:
-        reply["next_cursor"] = cursors.write({key: rows[len(items) - 1][column]})
-    return reply
+    return cursors.page(rows, limit, lambda row: _attempt(tx, row), "fence")
 
 
 def _event(row: Row) -> dict[str, Any]:

@@ -11,11 +11,11 @@ from clearway import clock, lapse, policy, wire
 from clearway.db import Row, statements
 from clearway.errors import Refusal
 from clearway.leasing import attempt_lives_until, has_lapsed
-from clearway.lifecycle import CLAIM_KIND, REVIEW_OUTCOMES, may_move
+from clearway.lifecycle import REVIEW_OUTCOMES, may_move
 from clearway.limits import CONTEXT_BYTES
 from clearway.op import op
 from clearway.untrusted import folded
-from clearway.work import blocking, completion, issues, schedule
+from clearway.work import claiming, completion, issues, reviews, schedule
 from clearway.work import context as contexts
 
 TYPE_CHECKING = False
@@ -29,15 +29,18 @@ if TYPE_CHECKING:
         FailureCode,
         InterruptionCode,
         IssueRef,
+        KindOfWork,
         Labels,
         LeaseSeconds,
         LeaseToken,
+        Needs,
         NoteKind,
         NoteText,
         Outcome,
         Priorities,
         Reason,
         ReviewOutcome,
+        ReviewRef,
         Steps,
         Summary,
         TargetStatus,
@@ -47,41 +50,55 @@ if TYPE_CHECKING:
 
 SQL = statements(__file__)
 EVIDENCE_CHARS = 4_000
-BLOCKERS_NAMED = 5
 
 
-@op(writes=True, core=True, keyed="session", cli="issue claim", rare=("priorities", "epic_id", "lease_seconds", "context"))
+@op(
+    writes=True,
+    core=True,
+    keyed="session",
+    cli="issue claim",
+    rare=("priorities", "epic_id", "lease_seconds", "context", "review_request_id", "capabilities"),
+)
 def claim_issue(
     tx: Tx,
     issue_id: IssueRef | None = None,
     next: Yes = False,
+    review_request_id: ReviewRef | None = None,
+    kind: KindOfWork | None = None,
     lease_seconds: LeaseSeconds | None = None,
     context: Yes = True,
     labels: Labels | None = None,
     priorities: Priorities | None = None,
     epic_id: IssueRef | None = None,
+    capabilities: Needs | None = None,
 ) -> dict[str, Any]:
     """Take the lease on one ready issue and start working. Answers the lease_token to finish with, and the context.
 
     issue_id: the issue, as ISSUE-42 or its id.
     next: choose the best ready issue instead.
     labels: next with any of these.
+    capabilities: what you can do; next passes over what needs more.
     """
-    if (issue_id is None) == (not next):
-        raise issues_field("issue_id", "REQUIRED", "Give exactly one of issue_id and next.")
-    if issue_id is not None and (labels, priorities, epic_id) != (None, None, None):
+    claiming.check_one_way(issue_id, review_request_id, kind, next=next)
+    if not next and (labels, priorities, epic_id) != (None, None, None):
         raise issues_field("next", "REQUIRED", "labels, priorities and epic_id go with next only.")
-    why = None
-    if issue_id is None:
-        issue, why = schedule.choose(tx, labels=labels, priorities=priorities, epic=epic_id)
-    else:
+    why = review = None
+    if review_request_id is not None:
+        review = reviews.to_claim(tx, review_request_id)
+        issue = issues.find(tx, review.issue)
+    elif issue_id is not None:
         issue = issues.find(tx, issue_id)
+    else:
+        wanted = schedule.Wanted(labels, priorities, epic_id, capabilities)
+        issue, why = schedule.choose_review(tx, wanted) if kind == "review" else schedule.choose(tx, wanted)
     mine = issues.live_attempt(tx, issue.id) if issue.held_by else None
     if mine is not None and mine.session == tx.caller.key:
+        if review is not None:
+            reviews.take_instead(tx, review, mine)
         return _resumed(tx, issue, mine, context=context)
-    _check_claimable(tx, issue, mine)
+    kind, review = claiming.check(tx, issue, mine, kind, review)
     lease_ms = (lease_seconds or policy.seconds(tx, "lease.issue_seconds")) * 1_000
-    return _start(tx, issue, lease_ms, context=context, why=why)
+    return _start(tx, issue, lease_ms, kind=kind, review=review, context=context, why=why)
 
 
 @op(writes=True, core=True, durable=False, cli="attempt renew", rare=("lease_seconds",))
@@ -129,13 +146,22 @@ def save_attempt_note(
     )
     made = _attach(tx, attempt, artifacts)
     told = "checkpoint_saved" if kind == "checkpoint" else "attempt_note_saved"
-    event = tx.tell(told, issue=attempt.issue, attempt=attempt.id, note=note, kind=kind)
+    more: dict[str, Any] = (
+        {"artifacts": len(made)} if made and attempt.kind == "work" else {}
+    )  # a review then looks at something else
+    event = tx.tell(told, issue=attempt.issue, attempt=attempt.id, **more, note=note, kind=kind)
     issues.note_event(tx, attempt.issue, event)
     _act(tx, attempt)
     return {"note_id": note, "attempt_id": attempt.id, **({"artifact_ids": made} if made else {})}
 
 
-@op(writes=True, core=True, keyed="agent", cli="attempt finish", rare=("artifacts", "reason_details"))
+@op(
+    writes=True,
+    core=True,
+    keyed="agent",
+    cli="attempt finish",
+    rare=("artifacts", "reason_details", "follow_up_issue_id"),
+)
 def finish_attempt(
     tx: Tx,
     attempt_id: AttemptRef,
@@ -152,6 +178,7 @@ def finish_attempt(
     verification: Steps | None = None,
     artifacts: Artifacts | None = None,
     acknowledged_changes: Acknowledged | None = None,
+    follow_up_issue_id: IssueRef | None = None,
 ) -> dict[str, Any]:
     """End your attempt, give back its paths, and leave the result. Failed and interrupted are always accepted.
 
@@ -160,6 +187,7 @@ def finish_attempt(
     interruption_reason_code: with interrupted.
     verification: how you know it works.
     acknowledged_changes: as a refusal named them.
+    follow_up_issue_id: another issue in which what a review found goes on.
     """
     attempt = held(tx, attempt_id, lease_token, late=result_summary)
     given = {
@@ -171,6 +199,9 @@ def finish_attempt(
     }
     _check_shape(outcome, attempt.kind, given, reason_details)
     issue = issues.find(tx, attempt.issue)
+    follow_up = claiming.follow_up(tx, issue, review_outcome, follow_up_issue_id)
+    if review_outcome == "approved":
+        reviews.check_approval(tx, attempt.id)
     warnings = completion.check(tx, attempt, issue, acknowledged_changes) if outcome == "completed" else []
     target = _target(issue, outcome, target_issue_status, review_outcome)
     result = {
@@ -182,7 +213,8 @@ def finish_attempt(
         "reason_details": reason_details,
     }
     _attach(tx, attempt, artifacts)
-    return _end(tx, attempt, issue, outcome, result, target, blocked_reason=blocked_reason, warnings=warnings)
+    reply = _end(tx, attempt, issue, outcome, result, target, blocked_reason=blocked_reason, warnings=warnings)
+    return _with_review(tx, attempt, reply, review_outcome, result_summary, follow_up)
 
 
 @op(writes=True, cli="attempt release")
@@ -207,7 +239,7 @@ def release_attempt(tx: Tx, attempt_id: AttemptRef) -> dict[str, Any]:
     reply = _end(tx, attempt, issue, "interrupted", {**result, "interruption_code": "user_request"}, None, **forced)
     if not own:
         lapse.notify(tx, attempt.session, reply["latest_event_id"])
-    return reply
+    return _with_review(tx, attempt, reply)
 
 
 def held(tx: Tx, attempt_id: str, token: str, *, late: str | None = None) -> Row:
@@ -295,8 +327,9 @@ def _resumed(tx: Tx, issue: Row, mine: Row, *, context: bool) -> dict[str, Any]:
     return _claimed(tx, issue, mine.id, mine.kind, mine.fence, until, token=token, context=context, resumed=True)
 
 
-def _start(tx: Tx, issue: Row, lease_ms: int, *, context: bool, why: str | None) -> dict[str, Any]:
-    kind = CLAIM_KIND[issue.status]
+def _start(
+    tx: Tx, issue: Row, lease_ms: int, *, kind: str, review: Row | None, context: bool, why: str | None
+) -> dict[str, Any]:
     attempt, fence = tx.new_id(), tx.new_fence()
     token = tx.token(attempt, fence)
     expires_at = tx.now + lease_ms
@@ -318,53 +351,10 @@ def _start(tx: Tx, issue: Row, lease_ms: int, *, context: bool, why: str | None)
         wall=tx.wall,
     )
     issues.note_event(tx, issue.id, event)
-    return _claimed(tx, issue, attempt, kind, fence, expires_at, token=token, context=context, why=why)
-
-
-def _check_claimable(tx: Tx, issue: Row, holder: Row | None) -> None:
-    name = f"ISSUE-{issue.number}"
-    issues.check_not_archived(issue)
-    if holder is not None:
-        another = schedule.another(tx)
-        raise Refusal(
-            "ACTIVE_ATTEMPT_EXISTS",
-            f"{name} is being worked on by {holder.agent}{lapse.said_in_flight(tx, holder.session)} "
-            f"until {_moment(tx, lapse.until(tx, holder))}; {_instead(another)}.",
-            issue=name,
-            agent=holder.agent,
-            until=tx.iso(lapse.until(tx, holder)),
-            next=another,
-        )
-    if issue.type == "epic" or issue.status not in CLAIM_KIND:
-        what = "is an epic" if issue.type == "epic" else f"is {issue.status}"
-        raise Refusal("ISSUE_NOT_CLAIMABLE", f"{name} {what}; only ready tasks and bugs can be claimed.", issue=name)
-    if issue.open_blockers:
-        blockers = [f"ISSUE-{row.number}" for row in blocking.blockers(tx, issue.id, BLOCKERS_NAMED)]
-        raise Refusal(
-            "ISSUE_BLOCKED",
-            f"{name} waits for {', '.join(blockers)}; finish that first, or take other work (next).",
-            issue=name,
-            blockers=blockers,
-        )
-    reserved = issues.reserved_for(tx, issue)
-    if reserved is not None and reserved != tx.caller.agent:
-        another = schedule.another(tx)
-        raise Refusal(
-            "ISSUE_RESERVED",
-            f"{name} is kept for {reserved} until {_moment(tx, issue.reserved_until)}; {_instead(another)}.",
-            issue=name,
-            agent=reserved,
-            until=tx.iso(issue.reserved_until),
-            next=another,
-        )
-
-
-def _moment(tx: Tx, at: int) -> str:
-    return clock.local_time(tx.at(at))
-
-
-def _instead(another: str | None) -> str:
-    return "nothing else is ready now, wait" if another is None else f"take {another} (next) instead"
+    if review is not None:
+        reviews.take(tx, review, attempt)
+    reply = _claimed(tx, issue, attempt, kind, fence, expires_at, token=token, context=context, why=why)
+    return reply if review is None else {**reply, "review_request_id": review.id}
 
 
 def _claimed(
@@ -434,6 +424,19 @@ def _end(
         "warnings": warnings or [],
         **({"released_paths": released} if released else {}),
     }
+
+
+def _with_review(
+    tx: Tx,
+    attempt: Row,
+    reply: dict[str, Any],
+    outcome: str | None = None,
+    findings: str | None = None,
+    follow_up: Row | None = None,
+) -> dict[str, Any]:
+    """The same answer after the review that the attempt made, if it was one, has ended or is open again."""
+    event = reviews.end(tx, attempt, outcome, findings, follow_up) if attempt.kind == "review" else None
+    return reply if event is None else {**reply, "latest_event_id": event}
 
 
 def _find(tx: Tx, attempt_id: str) -> Row:

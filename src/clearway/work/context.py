@@ -12,7 +12,7 @@ from clearway.lifecycle import REPEATED_FAILURES
 from clearway.limits import CONTEXT_BYTES, SINCE_CHECKPOINT_BYTES
 from clearway.op import op
 from clearway.untrusted import folded, readable, within
-from clearway.work import blocking, issues
+from clearway.work import blocking, decisions, issues, reviews
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ NEIGHBOURS_MAX = 10
 NOTES_MAX = 5
 BLOCKERS_MAX = 10
 CHANGES_MAX = 10
+DECISIONS_MAX = 10
 COMMENT_CHARS = 500
 # Which sections give way first, and to how many bytes a long text in them is cut before it is dropped.
 _GIVING_WAY = (
@@ -33,7 +34,9 @@ _GIVING_WAY = (
     "changes",
     "notes",
     "blockers",
+    "decisions",
     "previous_attempt",
+    "review",
     "since_checkpoint",
     "checkpoint",
     "issue",
@@ -58,6 +61,8 @@ def of_issue(tx: Tx, issue: Row, max_bytes: int) -> dict[str, Any]:
         "since_checkpoint": _since(tx, issue.id, checkpoint),
         "previous_attempt": _previous(tx, issue.id),
         "blockers": _blockers(tx, issue),
+        "decisions": decisions.in_force(tx, issue.id, DECISIONS_MAX),
+        "review": reviews.state(tx, issue.id),
         "notes": [_note(row) for row in tx.all(SQL.notes, issue=issue.id, limit=NOTES_MAX)] or None,
         "neighbours": _neighbours(tx, issue.id),
         "changes": _changes(tx, issue.id),

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from clearway import wire
 from clearway.errors import Refusal
+from clearway.limits import HISTORY_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+    from clearway.db import Row
 
 
 def write(place: dict[str, int]) -> str:
@@ -36,3 +40,23 @@ def read(cursor: str | None, names: tuple[str, ...]) -> dict[str, int]:
         raise Refusal(
             "INVALID_ARGUMENT", message, [{"field": "cursor", "code": "MALFORMED_CURSOR", "message": message}]
         ) from None
+
+
+def page(
+    rows: list[Row], limit: int, shown: Callable[[Row], dict[str, Any]], key: str, column: str = ""
+) -> dict[str, Any]:
+    """As many items as were asked for and as fit, at least one, and where the list goes on. rows: one more than asked
+    for, if there is one. column: which of them holds the sort key, if it has another name."""
+    items: list[dict[str, Any]] = []
+    size = 0
+    for row in rows[:limit]:
+        item = shown(row)
+        size += len(wire.dumps(item).encode())
+        if items and size > HISTORY_BYTES:
+            break
+        items.append(item)
+    more = len(items) < len(rows)
+    reply: dict[str, Any] = {"items": items, "has_more": more}
+    if more:
+        reply["next_cursor"] = write({key: rows[len(items) - 1][column or key]})
+    return reply

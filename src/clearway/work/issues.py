@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         IssueType,
         Labels,
         ListLimit,
+        Needs,
         Priorities,
         Priority,
         Reason,
@@ -44,7 +45,13 @@ if TYPE_CHECKING:
 SQL = statements(__file__)
 
 
-@op(writes=True, core=True, keyed="agent", cli="issue create", rare=("create_missing_labels", "blocked_reason", "reserved_for"))
+@op(
+    writes=True,
+    core=True,
+    keyed="agent",
+    cli="issue create",
+    rare=("create_missing_labels", "blocked_reason", "reserved_for", "needs"),
+)
 def create_issue(
     tx: Tx,
     title: Title,
@@ -58,12 +65,14 @@ def create_issue(
     labels: Labels | None = None,
     create_missing_labels: Yes = True,
     paths: IssuePaths | None = None,
+    needs: Needs | None = None,
     reserved_for: AgentName | None = None,
 ) -> dict[str, Any]:
     """Add an issue. Give it status ready when it can be worked on.
 
     type: epics group and are never claimed.
     paths: what the work will change; next avoids what others hold.
+    needs: what an agent must be able to do for it, as its capabilities say.
     reserved_for: an agent, for a day.
     """
     check_blocked(status, blocked_reason)
@@ -72,6 +81,7 @@ def create_issue(
     issue = tx.new_id()
     reserved: dict[str, Any] = {} if reserved_for is None else {"reserved_for": reserved_for}
     event = tx.tell("issue_created", issue=issue, number=number, title=title, type=type, status=status, **reserved)
+    labelling.attach(tx, issue, labels or [], create=create_missing_labels)
     tx.change(
         SQL.create,
         id=issue,
@@ -86,12 +96,12 @@ def create_issue(
         blocked_reason=blocked_reason,
         reserved_for=reserved_for,
         reserved_until=None if reserved_for is None else tx.now + RESERVATION_MS,
+        needs=wire.dumps(sorted(needs)) if needs else None,
         event=event,
         session=tx.caller.key,
         wall=tx.wall,
         closed_wall=tx.wall if status in TERMINAL else None,
     )
-    labelling.attach(tx, issue, labels or [], create=create_missing_labels)
     declare_paths(tx, issue, paths or [])
     return {"issue_id": issue, "display_id": f"ISSUE-{number}", "version": 1, "status": status}
 
@@ -234,6 +244,7 @@ def bodies(tx: Tx, found: Row) -> dict[str, Any]:
         "acceptance_criteria": issue.acceptance_criteria,
         "parent": None if issue.parent_number is None else f"ISSUE-{issue.parent_number}",
         "paths": sorted(wire.loads(issue.paths)),
+        "needs": wire.loads(issue.needs) if issue.needs else [],
         "reserved_for": reserved_for(tx, found),
         "blocked_reason": issue.blocked_reason,
         "created_at": clock.iso(issue.created_wall),

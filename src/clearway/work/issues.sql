@@ -1,9 +1,9 @@
 -- name: create
 INSERT INTO issue (id, number, type, title, description, acceptance_criteria, status, priority, parent, blocked_reason,
-  version, open_blockers, unblocks, reserved_for, reserved_until, latest_event, created_by, created_wall, updated_wall,
-  closed_wall)
+  version, open_blockers, unblocks, reserved_for, reserved_until, needs, latest_event, created_by, created_wall,
+  updated_wall, closed_wall)
 VALUES (:id, :number, :type, :title, :description, :acceptance_criteria, :status, :priority, :parent, :blocked_reason,
-  1, 0, 0, :reserved_for, :reserved_until, :event, :session, :wall, :wall, :closed_wall)
+  1, 0, 0, :reserved_for, :reserved_until, :needs, :event, :session, :wall, :wall, :closed_wall)
 
 -- Without the bodies: most who look for an issue do not read it. `failures`: how many of its last attempts failed or
 -- expired; one that has lapsed counts before anybody writes so.
@@ -20,7 +20,7 @@ WHERE i.id = :id OR i.number = :number
 LIMIT 1
 
 -- name: bodies
-SELECT i.description, i.acceptance_criteria, i.blocked_reason, i.created_wall, i.closed_wall, i.archived_wall,
+SELECT i.description, i.acceptance_criteria, i.blocked_reason, i.needs, i.created_wall, i.closed_wall, i.archived_wall,
   p.number AS parent_number,
   (SELECT json_group_array(w.path) FROM issue_path w WHERE w.issue = i.id) AS paths
 FROM issue i LEFT JOIN issue p ON p.id = i.parent

@@ -89,13 +89,14 @@ def _fields(tx: Tx, issue: Row) -> dict[str, Any]:
         "parent_issue_id": stored.parent,
         "labels": wire.loads(issue.labels),
         "paths": wire.loads(stored.paths),
+        "needs": wire.loads(stored.needs) if stored.needs else [],
         "reserved_for": issues.reserved_for(tx, issue),
     }
 
 
 def _after(tx: Tx, issue: Row, before: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """The fields as they shall be. Refuses what the state machine and the rules between fields forbid."""
-    sets = ("labels", "paths")
+    sets = ("labels", "paths", "needs")
     after: dict[str, Any] = before | {name: (value or []) if name in sets else value for name, value in changes.items()}
     _check_status(issue, before, after, changes)
     if changes.get("parent_issue_id") is not None:
@@ -140,7 +141,7 @@ def _check_type(tx: Tx, issue: Row, before: dict[str, Any], after: dict[str, Any
 def _equal(name: str, one: Any, other: Any) -> bool:
     if name == "labels":
         return {label.lower() for label in one} == {label.lower() for label in other}
-    return set(one) == set(other) if name == "paths" else bool(one == other)
+    return set(one) == set(other) if name in ("paths", "needs") else bool(one == other)
 
 
 def _told(changed: list[str]) -> str:
@@ -168,6 +169,7 @@ def _store(tx: Tx, issue: Row, before: dict[str, Any], after: dict[str, Any], ev
         status=after["status"],
         blocked_reason=after["blocked_reason"],
         parent=after["parent_issue_id"],
+        needs=wire.dumps(sorted(after["needs"])) if after["needs"] else None,
         reserved_for=after["reserved_for"],
         reserved_until=None if after["reserved_for"] is None else until,
         closed=int(new),

@@ -7,6 +7,8 @@ CREATE TABLE room (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   project_id TEXT NOT NULL,
   name TEXT NOT NULL DEFAULT '',
+  issue_key TEXT NOT NULL DEFAULT 'ISSUE',
+  instructions TEXT,
   created_wall INTEGER NOT NULL,
   test_clock INTEGER NOT NULL CHECK (test_clock IN (0, 1)),
   anchor_boot TEXT NOT NULL,
@@ -300,6 +302,7 @@ CREATE TABLE leak (
 ) STRICT;
 
 -- What is to be done. `in_progress` is never stored (lifecycle.py). priority is its place in lifecycle.PRIORITIES.
+-- `needs`: what whoever takes it must be able to do, as a JSON list.
 CREATE TABLE issue (
   id TEXT PRIMARY KEY,
   number INTEGER NOT NULL UNIQUE,
@@ -316,6 +319,7 @@ CREATE TABLE issue (
   unblocks INTEGER NOT NULL CHECK (unblocks >= 0),
   reserved_for TEXT,
   reserved_until INTEGER,
+  needs TEXT,
   latest_event INTEGER NOT NULL,
   created_by TEXT NOT NULL,
   created_wall INTEGER NOT NULL,
@@ -330,7 +334,11 @@ CREATE TABLE issue (
 CREATE INDEX issue_ready ON issue (priority DESC, unblocks DESC, number)
   WHERE status = 'ready' AND archived_wall IS NULL AND open_blockers = 0 AND type <> 'epic';
 CREATE INDEX issue_order ON issue (priority DESC, number);
+CREATE INDEX issue_in_review ON issue (id) WHERE status = 'review' AND archived_wall IS NULL;
 CREATE INDEX issue_parent ON issue (parent) WHERE parent IS NOT NULL;
+CREATE INDEX issue_status ON issue (status, priority DESC, number) WHERE archived_wall IS NULL;
+CREATE INDEX issue_blocking ON issue (unblocks DESC, number)
+  WHERE unblocks > 0 AND archived_wall IS NULL AND status NOT IN ('done', 'cancelled');
 
 -- The files and folders that the work on an issue is expected to change, from the repository's root.
 CREATE TABLE issue_path (
@@ -360,8 +368,9 @@ CREATE TABLE label (
   created_wall INTEGER NOT NULL
 ) STRICT;
 
+-- The labels of a new issue may be written before it: then its words are indexed once.
 CREATE TABLE issue_label (
-  issue TEXT NOT NULL REFERENCES issue (id),
+  issue TEXT NOT NULL REFERENCES issue (id) DEFERRABLE INITIALLY DEFERRED,
   label TEXT NOT NULL REFERENCES label (id),
   PRIMARY KEY (issue, label)
 ) STRICT;
@@ -437,6 +446,66 @@ CREATE TABLE artifact (
 ) STRICT;
 CREATE INDEX artifact_issue ON artifact (issue, id);
 
+-- What has been decided, for the project or for one issue. Append only, but for the status of what another one replaces.
+CREATE TABLE decision (
+  id TEXT PRIMARY KEY,
+  issue TEXT REFERENCES issue (id),
+  title TEXT NOT NULL,
+  summary TEXT NOT NULL,
+  content TEXT NOT NULL,
+  status TEXT NOT NULL CHECK (status IN ('active', 'superseded', 'rejected')),
+  supersedes TEXT UNIQUE REFERENCES decision (id),
+  event INTEGER NOT NULL UNIQUE,
+  session TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  created_wall INTEGER NOT NULL
+) STRICT;
+CREATE INDEX decision_issue ON decision (issue, event) WHERE issue IS NOT NULL;
+CREATE INDEX decision_project ON decision (event) WHERE issue IS NULL;
+CREATE INDEX decision_in_force ON decision (event) WHERE issue IS NULL AND status = 'active';
+
+-- Work that is to be looked at by somebody else: one state of one issue, fixed by its version and by the last event that
+-- counts. `artifacts`: a JSON list of ids, in order. At most one request an issue waits or is in hand; whose it is says
+-- `attempt`. `follow_up`: another issue in which what was found goes on. The event ids order what happened to it.
+CREATE TABLE review_request (
+  event INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  issue TEXT NOT NULL REFERENCES issue (id),
+  issue_version INTEGER NOT NULL,
+  target_event INTEGER NOT NULL,
+  artifacts TEXT NOT NULL,
+  status TEXT NOT NULL CHECK (status IN ('open', 'claimed', 'approved', 'changes_requested', 'blocked', 'cancelled', 'superseded')),
+  version INTEGER NOT NULL CHECK (version >= 1),
+  supersedes TEXT REFERENCES review_request (id),
+  attempt TEXT REFERENCES attempt (id),
+  findings TEXT,
+  follow_up TEXT REFERENCES issue (id),
+  session TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  created_wall INTEGER NOT NULL,
+  resolved_event INTEGER,
+  resolved_wall INTEGER,
+  CHECK (status <> 'open' OR attempt IS NULL),
+  CHECK (status NOT IN ('claimed', 'approved', 'changes_requested', 'blocked') OR attempt IS NOT NULL),
+  CHECK ((status IN ('open', 'claimed')) = (resolved_wall IS NULL)),
+  CHECK ((resolved_event IS NULL) = (resolved_wall IS NULL))
+) STRICT;
+CREATE UNIQUE INDEX review_pending ON review_request (issue) WHERE status IN ('open', 'claimed');
+CREATE UNIQUE INDEX review_attempt ON review_request (attempt) WHERE status = 'claimed';
+CREATE INDEX review_issue ON review_request (issue, event);
+
+-- What can be found by its words (work/search.py): a row for each thing that has some, kept by triggers. `number` orders
+-- them by age. The words themselves are in search_words, which each engine has in its own way: under the number what a
+-- thing says, and `number + 2^40` its title alone.
+CREATE TABLE search_entry (
+  number INTEGER PRIMARY KEY,
+  type TEXT NOT NULL CHECK (type IN ('issue', 'comment', 'decision', 'attempt_note', 'attempt', 'artifact', 'review')),
+  entity TEXT NOT NULL,
+  issue TEXT,
+  UNIQUE (type, entity)
+) STRICT;
+CREATE INDEX search_entry_issue ON search_entry (issue, number);
+
 -- The one log: gapless, in commit order, attributed, append only. `at` is wall time; order is by id.
 CREATE TABLE event (
   id INTEGER PRIMARY KEY,
@@ -470,6 +539,60 @@ CREATE TABLE refusal_told (
   passed_over INTEGER NOT NULL,
   PRIMARY KEY (session, code, subject)
 ) STRICT;
+
+-- The events after which a review of an issue would look at what is there no longer: its texts, its status or what was
+-- made for it have changed, or somebody works on it again. Priority, labels and remarks change nothing that was reviewed.
+-- What an event says first is told by where it is written: of changed fields the texts stand at the head (updates.py).
+CREATE VIEW review_change AS
+  SELECT e.issue, e.id FROM event e
+  WHERE e.type IN ('status_changed', 'commit_made', 'attempt_completed')
+    OR (e.type IN ('issue_updated', 'labels_changed') AND (substr(e.data, 1, 26) = '{"changed_fields":["title"'
+      OR substr(e.data, 1, 32) = '{"changed_fields":["description"'
+      OR substr(e.data, 1, 40) = '{"changed_fields":["acceptance_criteria"'))
+    OR (e.type = 'attempt_started' AND substr(e.data, 1, 14) = '{"kind":"work"')
+    OR (e.type IN ('attempt_note_saved', 'checkpoint_saved') AND substr(e.data, 1, 13) = '{"artifacts":');
+
+-- Requests with what else is known of each. `holder`: the attempt that has the issue now, `fit`: the issue could be
+-- reviewed, `follow_up_attempt`: the first work that took up what was found.
+CREATE VIEW review_now AS
+  SELECT r.event, r.id, r.issue, r.issue_version, r.target_event, r.artifacts, r.status, r.version, r.supersedes,
+    r.attempt, r.findings, r.agent, r.created_wall, r.resolved_wall, i.number, i.version AS current_version,
+    f.number AS follow_up_number, a.agent AS reviewer,
+    (SELECT t.id FROM attempt t WHERE t.issue = r.issue AND t.status = 'active') AS holder,
+    (SELECT t.id FROM attempt t WHERE t.issue = r.issue AND t.kind = 'work' AND r.status = 'changes_requested'
+      AND t.context_event > r.resolved_event ORDER BY t.fence LIMIT 1) AS follow_up_attempt,
+    CASE WHEN i.archived_wall IS NULL AND i.open_blockers = 0 AND i.type <> 'epic' AND i.status IN ('ready', 'review')
+      THEN 1 ELSE 0 END AS fit,
+    CASE WHEN EXISTS (SELECT 1 FROM review_change c WHERE c.issue = r.issue AND c.id > r.target_event)
+      THEN 1 ELSE 0 END AS stale
+  FROM review_request r JOIN issue i ON i.id = r.issue LEFT JOIN issue f ON f.id = r.follow_up
+    LEFT JOIN attempt a ON a.id = r.attempt;
+
+-- Everything that can be found, from the tables in which it stands; and what each says, with its title if it has one.
+CREATE VIEW search_source AS
+  SELECT 'issue' AS type, id AS entity, id AS issue, created_wall FROM issue
+  UNION ALL SELECT 'comment', id, issue, created_wall FROM comment
+  UNION ALL SELECT 'decision', id, issue, created_wall FROM decision
+  UNION ALL SELECT 'attempt_note', id, issue, created_wall FROM attempt_note WHERE automatic = 0
+  UNION ALL SELECT 'attempt', id, issue, started_wall FROM attempt WHERE result_summary IS NOT NULL
+  UNION ALL SELECT 'artifact', id, issue, created_wall FROM artifact
+  UNION ALL SELECT 'review', id, issue, created_wall FROM review_request WHERE findings IS NOT NULL;
+CREATE VIEW search_text AS
+  SELECT e.number, e.type, e.entity, e.issue,
+    CASE e.type WHEN 'issue' THEN (SELECT title FROM issue WHERE id = e.entity)
+      WHEN 'decision' THEN (SELECT title FROM decision WHERE id = e.entity)
+      WHEN 'artifact' THEN (SELECT title FROM artifact WHERE id = e.entity) END AS title,
+    CASE e.type
+      WHEN 'issue' THEN (SELECT coalesce(description, '') || ' ' || coalesce(acceptance_criteria, '') || ' '
+        || coalesce(blocked_reason, '') FROM issue WHERE id = e.entity)
+      WHEN 'comment' THEN (SELECT content FROM comment WHERE id = e.entity)
+      WHEN 'decision' THEN (SELECT summary || ' ' || content FROM decision WHERE id = e.entity)
+      WHEN 'attempt_note' THEN (SELECT content || ' ' || coalesce(next_steps, '') FROM attempt_note WHERE id = e.entity)
+      WHEN 'attempt' THEN (SELECT result_summary || ' ' || coalesce(reason_details, '') || ' '
+        || coalesce(next_steps, '') || ' ' || coalesce(verification, '') FROM attempt WHERE id = e.entity)
+      WHEN 'artifact' THEN (SELECT uri FROM artifact WHERE id = e.entity)
+      WHEN 'review' THEN (SELECT findings FROM review_request WHERE id = e.entity) END AS text
+  FROM search_entry e;
 
 -- What other rooms of the house may see of possession (work sees held_path, crew sees live_attempt).
 CREATE VIEW live_attempt AS
