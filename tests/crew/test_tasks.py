@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import HOST, Agent, World
 
 from clearway.config import Caller
-from clearway.crew import notices
+from clearway.crew import briefing, notices
 
 
 def human(world: World) -> Agent:
@@ -364,6 +364,18 @@ def test_a_session_that_goes_on_has_the_task_of_the_earlier_one(world: World, pa
     later.ask("update_task", task_id=number, lease_token=token, state="succeeded")
 
 
+def test_a_session_is_told_the_task_it_has_and_no_token(world: World, pair: tuple[Agent, Agent]) -> None:
+    """After a compaction it knows nothing else of it."""
+    alpha, beta = pair
+    number = give(alpha, "Run\nthe tests")
+    token = beta.ask("next_task")["task"]["lease_token"]
+    text = beta.room.run(briefing.brief, caller=beta.caller, writes=False)
+    assert f'Yours: task #{number} from alpha "Run the tests", not started, until ' in text and token not in text
+    assert beta.ask("accept_message", message_id=number)["lease_token"] == token
+    beta.dies()
+    assert "task #" not in world.agent("beta").room.run(briefing.brief, caller=beta.caller, writes=False)
+
+
 def test_a_farewell_keeps_a_task_as_long_as_its_client_may_come_back(world: World, pair: tuple[Agent, Agent]) -> None:
     from clearway.crew import agents
 
@@ -372,6 +384,7 @@ def test_a_farewell_keeps_a_task_as_long_as_its_client_may_come_back(world: Worl
     beta.ask("next_task")
     beta.room.run(lambda tx: agents.leave(tx, "ended"), caller=beta.caller)
     assert state(alpha, number) == "leased"
+    assert human(world).ask("retire_agent", name="beta")["kept"], "it holds something"
     beta.dies()
     assert state(alpha, number) == "pending"
     alpha.ask("room", status="settled")

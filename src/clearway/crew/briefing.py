@@ -70,6 +70,7 @@ def _mine(tx: Tx) -> list[str]:
         "Call claim_issue for it again to get its token and where it stands." + _checkpoint(attempt)
         for attempt in tx.all(SQL.own_attempts, session=tx.caller.key, gone=attempts)
     ]
+    lines += [_task(tx, task) for task in tx.all(SQL.own_tasks, session=tx.caller.key, gone=lapse.gone_tasks(tx))]
     left = None if lines else tx.one(SQL.own_checkpoint, session=tx.caller.key)
     if left is not None:
         lines.append(f"Where you were: {folded(left.content, _CHECKPOINT_CHARS)}")
@@ -77,6 +78,12 @@ def _mine(tx: Tx) -> list[str]:
     if held:
         lines.append(f"You hold {_paths(held)}.")
     return lines
+
+
+def _task(tx: Tx, task: Row) -> str:
+    state = "started" if task.started else "not started"
+    said = f"Yours: task #{task.task} from {folded(task.sender, 40)} {quoted(task.text, 80)}, {state}, until "
+    return f"{said}{_until(tx, task)}. Call accept_message for it again to get its token."
 
 
 def _checkpoint(attempt: Row) -> str:

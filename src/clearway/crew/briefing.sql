@@ -18,6 +18,11 @@ SELECT a.id, a.number, a.title, a.session, a.expires_at, c.content, c.automatic
 FROM live_attempt a LEFT JOIN latest_checkpoint c ON c.attempt = a.id
 WHERE a.session = :session AND instr(:gone, a.id) = 0 ORDER BY a.acted_at DESC, a.id LIMIT 5
 
+-- name: own_tasks
+SELECT l.fence AS id, l.task, l.session, l.started, l.expires_at, m.sender, m.text
+FROM task_lease l JOIN message m ON m.id = l.task
+WHERE l.session = :session AND l.status = 'held' AND instr(:gone, ' ' || l.fence || ' ') = 0 ORDER BY l.fence LIMIT 5
+
 -- name: own_checkpoint
 SELECT content FROM session_checkpoint WHERE session = :session
 

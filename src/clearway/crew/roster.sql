@@ -11,7 +11,8 @@ ORDER BY s.beat_at DESC, s.id LIMIT :limit
 -- name: of_agent
 SELECT s.id, s.agent, s.retired_at, s.in_turn, s.beat_at, s.ended_at, s.host, s.boot, s.pidns, s.pid, s.started,
   EXISTS (SELECT 1 FROM held_path h WHERE h.session = s.id)
-    OR EXISTS (SELECT 1 FROM live_attempt a WHERE a.session = s.id) AS holds
+    OR EXISTS (SELECT 1 FROM live_attempt a WHERE a.session = s.id)
+    OR EXISTS (SELECT 1 FROM task_lease t WHERE t.session = s.id AND t.status = 'held') AS holds
 FROM session s
 WHERE s.agent = :agent
 ORDER BY s.retired_at IS NOT NULL, s.beat_at DESC, s.id LIMIT :limit
