@@ -1,9 +1,9 @@
 """Command lines as agents write them, each with the verdict that the guard owes it.
 
 In the repository that they run in, another holds held.txt, deploy (the whole folder), src/a.py, "a b.txt", web/app.ts,
-package-lock.json and one of the files in many; free.txt, run.py, src/b.py, web/own.ts and package.json are free.
-link.txt leads to held.txt, ops to deploy. list.txt names held.txt, held.patch changes it, bundle.tar.gz and bundle.zip
-hold files of these names; own.patch and own.zip do not.
+app/[id]/page.tsx, package-lock.json and one of the files in many; free.txt, run.py, src/b.py, web/own.ts and
+package.json are free. link.txt leads to held.txt, ops to deploy. list.txt names held.txt, held.patch changes it,
+bundle.tar.gz and bundle.zip hold files of these names; own.patch and own.zip do not.
 
 REFUSED changes or may change what is held, and is refused before it runs. AFTER may change it where no reading of the
 line can tell: allowed, and compared after the call. ALLOWED changes nothing of anybody.
@@ -496,6 +496,15 @@ REFUSED = [
     "a[$(rm held.txt; echo 0)]=1",
     "echo ${a[$(rm held.txt; echo 0)]}",
     "rm -rf ops/",
+    # patterns that find nothing are names
+    "rm app/[id]/page.tsx",
+    "echo x > app/[id]/page.tsx",
+    "cat > app/[id]/page.tsx <<'EOF'\nx\nEOF",
+    "sed -i s/a/b/ 'app/[id]/page.tsx'",
+    "cd app/[id] && rm page.tsx",
+    "mv app/[id] app/[slug]",
+    "mv free.txt app/[id]/page.tsx",
+    "git checkout HEAD -- 'app/[id]/page.tsx'",
     # lists that leave out what nobody holds
     "git ls-files -z | xargs -0 sed -i s/a/b/",
     "git ls-files -z '*.py' | xargs -0 rm",
@@ -853,6 +862,9 @@ ALLOWED = [
     'cp "$(mktemp)" web/',
     'cp "$1" "$2"',
     "git apply own.patch",
+    "cat app/[id]/page.tsx",
+    "sed -i s/a/b/ app/[id]/own.tsx",
+    "rm -f *.none",
     "git apply --check held.patch",
     "rm ops",
     "find . -path ./.git -prune -o -name '*.py' -print | xargs grep -n foo",

@@ -24,7 +24,16 @@ from clearway.guard.shellwords import UNKNOWN, Scope, Value
 from clearway.guard.writers import RUNNING, RUNS_OTHERS, SOMETIMES, WRITERS, Run, written_by
 from clearway.surfaces import hooks
 
-HELD = ("held.txt", "deploy", "src/a.py", "a b.txt", "web/app.ts", "package-lock.json", "many/7.txt")
+HELD = (
+    "held.txt",
+    "deploy",
+    "src/a.py",
+    "a b.txt",
+    "web/app.ts",
+    "package-lock.json",
+    "many/7.txt",
+    "app/[id]/page.tsx",
+)
 
 
 class Corner:
@@ -63,8 +72,8 @@ class Corner:
 
 @pytest.fixture
 def corner(tmp_path: Path, repo: Path) -> Iterator[Corner]:
-    for file in ("web/app.ts", "web/own.ts", "package.json", "package-lock.json"):
-        (repo / file).parent.mkdir(exist_ok=True)
+    for file in ("web/app.ts", "web/own.ts", "package.json", "package-lock.json", "app/[id]/page.tsx"):
+        (repo / file).parent.mkdir(parents=True, exist_ok=True)
         (repo / file).write_text("{}\n")
     (repo / "many").mkdir()
     for number in range(NAMES_MAX + 1):

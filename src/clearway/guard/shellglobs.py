@@ -16,7 +16,7 @@ ENTRIES_MAX = 10_000
 
 
 def has_glob(marked: str) -> bool:
-    bare = _without_quoted(marked)
+    bare = without_quoted(marked)
     return "*" in bare or "?" in bare or 0 <= bare.find("[") < bare.rfind("]")
 
 
@@ -24,7 +24,7 @@ def globbed(marked: str, cwd: str) -> list[str]:
     """What a pattern finds, spelled as a shell would. Where that is too much, and where two stars may reach across
     folders, the pattern itself, as a path with wildcards."""
     marked = marked.replace(QUOTED + "\1", "")  # the mark of a pair of quotes
-    if "**" in _without_quoted(marked).split("/"):
+    if "**" in without_quoted(marked).split("/"):
         return [*filter(None, [_swept(marked)]), *_globbed(marked, cwd)]
     return _globbed(marked, cwd)
 
@@ -121,6 +121,6 @@ def _fits(letter: str, token: str) -> bool:
     return found != denied
 
 
-def _without_quoted(marked: str) -> str:
+def without_quoted(marked: str) -> str:
     first, *rest = marked.split(QUOTED)
     return first + "".join(piece[1:] for piece in rest) if rest else first

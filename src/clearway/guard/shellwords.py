@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from clearway.guard.shellglobs import ANY, DEEP, QUOTED, SOME, globbed, has_glob
+from clearway.guard.shellglobs import ANY, DEEP, QUOTED, SOME, globbed, has_glob, without_quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -370,12 +370,20 @@ def expanded(marked: str, scope: Scope) -> Value:
             word = quoted(where.texts[0]) + slash + rest
         if has_glob(word):
             known = False
-            found += map(quoted, globbed(word, scope.cwd.texts[0] if scope.cwd.texts else ""))
-            if "://" in word:  # an address, whose question mark finds nothing and stays
-                found.append(word)
+            names = globbed(word, scope.cwd.texts[0] if scope.cwd.texts else "")
+            found += map(quoted, names) if names else [word] if _stays(word, scope) else []
             continue
         found.append(word)
     return Value(found, known)
+
+
+def _stays(pattern: str, scope: Scope) -> bool:
+    """Whether a pattern that finds nothing is likely to be meant as it stands, which a shell then takes it for: the
+    folder `[id]`, an address with a question mark, a file whose name looks like a pattern."""
+    bare = plain(pattern)
+    if "://" in bare or not any(sign in without_quoted(pattern) for sign in "*?"):
+        return True
+    return any(os.path.lexists(os.path.join(here, bare)) for here in scope.cwd.texts)
 
 
 def fields(marked: str) -> list[str]:
