@@ -77,6 +77,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "uvicorn": ("surfaces/http.py", "surfaces/host.py"),
     "click": ("surfaces/",),
     "tomlkit": ("setup/",),
+    "yaml": ("surfaces/planfiles.py",),
 }
 
 # Whoever needs the time, an id or chance asks the clock, so that a whole run can be replayed from a seed.

@@ -30,6 +30,10 @@ LOOKING = {
     "restore": "Bring a held file back as its holder left it; exit status 3 when nothing is kept of it.",
     "wait": "Wait for a message, until a path is free, or for an issue; exit status 124 when the time is over.",
 }
+PLANNING = {
+    "graph": "Show what waits for what: in the whole project what is unfinished, or all around one issue.",
+    "plan": "Look at a file of issues, or make them, all at once: validate, apply.",
+}
 MORE = {
     "call": "Ask any operation by its name, with a JSON object of arguments; the answer is JSON.",
     "completion": "Print what makes a shell complete these commands.",
@@ -81,6 +85,7 @@ def sections() -> list[tuple[str, dict[str, str]]]:
             entries = groups.setdefault(command.operation.group, {})
             entries[first] = ", ".join(several[first]) if first in several else command.summary
     groups.setdefault("crew", {}).update(LOOKING)
+    groups.setdefault("plan", {}).update(PLANNING)
     listed = [(title, groups.pop(group)) for group, title in _TITLES.items() if group in groups]
     listed += [(group.capitalize(), entries) for group, entries in groups.items()]
     return [("Set-up", SETTING_UP), *listed, ("More", MORE)]

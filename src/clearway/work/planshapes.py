@@ -1,0 +1,107 @@
+"""What a plan may hold, as kinds of arguments.
+
+A plan is judged as a whole, so a wrong entry does not end the judging: each entry arrives as what of it can be read and
+what cannot. `work/plans.py` says what is wrong with it all.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NotRequired, TypedDict, cast
+
+from clearway import arguments, limits
+from clearway.arguments import Choice, Kind, Problem, Record, Text, Where, Yes
+from clearway.lifecycle import RELATIONS
+from clearway.untrusted import folded
+
+_NAMES_SHOWN = 20  # of fields that do not exist: they may be anything
+_NAME_CHARS = 64
+
+
+class Draft(TypedDict):
+    """One entry: the fields that can be read, and (field, code, message) of those that cannot."""
+
+    given: dict[str, Any]
+    problems: list[tuple[str, str, str]]
+
+
+class Drafts(Kind):
+    """Entries of one shape. One more than `most` is handed on, so that too many can be told from enough."""
+
+    def __init__(self, shape: Any, most: int, *, shown: bool) -> None:
+        self._record = Record(shape)
+        self._most = most
+        self._shown = shown
+
+    def check(self, value: Any, field: str, where: Where) -> list[Draft]:
+        if not isinstance(value, list):
+            raise Problem(field, "INVALID_VALUE", "must be a list")
+        return [self._draft(item, where) for item in cast("list[Any]", value)[: self._most + 1]]
+
+    def schema(self) -> dict[str, Any]:
+        shape = self._record.schema() if self._shown else {"type": "object"}
+        shape.pop("additionalProperties", None)  # said for the whole, and every other field is refused by its name
+        return {"type": "array", "items": shape}
+
+    def _draft(self, item: Any, where: Where) -> Draft:
+        if not isinstance(item, dict):
+            return {"given": {}, "problems": [("", "INVALID_VALUE", "must be an object")]}
+        entry = {name: value for name, value in cast("dict[str, Any]", item).items() if value is not None}
+        draft: Draft = {"given": {}, "problems": []}
+        unknown = [name for name in entry if name not in self._record.fields]
+        for name in unknown[:_NAMES_SHOWN]:
+            draft["problems"].append((folded(str(name), _NAME_CHARS), "UNSUPPORTED", "is not a field of this object"))
+        draft["problems"] += [
+            (name, "REQUIRED", "is required") for name in self._record.required if entry.get(name) is None
+        ]
+        for name, kind in self._record.fields.items():
+            if name in entry:
+                try:
+                    draft["given"][name] = kind.check(entry[name], name, where)
+                except Problem as problem:
+                    draft["problems"].append((problem.field, problem.code, problem.message))
+        return draft
+
+
+Ref = Annotated[str, Text(limits.PLAN_REF_CHARS_MAX)]
+Relation = Annotated[str, Choice(RELATIONS)]
+
+
+class IssueShape(TypedDict):
+    ref: NotRequired[Ref]
+    title: arguments.Title
+    type: NotRequired[arguments.IssueType]
+    description: NotRequired[arguments.Description]
+    acceptance_criteria: NotRequired[arguments.Criteria]
+    status: NotRequired[arguments.Status]
+    priority: NotRequired[arguments.Priority]
+    parent_ref: NotRequired[Ref]
+    blocked_reason: NotRequired[arguments.Reason]
+    labels: NotRequired[arguments.Labels]
+    create_missing_labels: NotRequired[Yes]
+    paths: NotRequired[arguments.IssuePaths]
+    needs: NotRequired[arguments.Needs]
+    reserved_for: NotRequired[arguments.AgentName]
+
+
+class RelationShape(TypedDict):
+    source_ref: Ref
+    target_ref: Ref
+    type: NotRequired[Relation]
+
+
+class DecisionShape(TypedDict):
+    title: arguments.Title
+    summary: arguments.DecisionSummary
+    content: NotRequired[arguments.DecisionText]
+    issue_ref: NotRequired[Ref]
+    status: NotRequired[arguments.DecisionStatus]
+    supersedes_id: NotRequired[arguments.DecisionRef]
+
+
+PlanIssues = Annotated[list[Draft], Drafts(IssueShape, limits.PLAN_ISSUES_MAX, shown=True)]
+PlanRelations = Annotated[list[Draft], Drafts(RelationShape, limits.PLAN_RELATIONS_MAX, shown=True)]
+PlanDecisions = Annotated[list[Draft], Drafts(DecisionShape, limits.PLAN_DECISIONS_MAX, shown=True)]
+# The same, for the tool that only looks: a model reads the shape once.
+JudgedIssues = Annotated[list[Draft], Drafts(IssueShape, limits.PLAN_ISSUES_MAX, shown=False)]
+JudgedRelations = Annotated[list[Draft], Drafts(RelationShape, limits.PLAN_RELATIONS_MAX, shown=False)]
+JudgedDecisions = Annotated[list[Draft], Drafts(DecisionShape, limits.PLAN_DECISIONS_MAX, shown=False)]
