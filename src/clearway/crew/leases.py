@@ -49,7 +49,7 @@ def claim_paths(
 ) -> dict[str, Any]:
     """Take a lease on files or directories before changing them; all or nothing.
 
-    A file you edit is claimed by itself; claim what you will need next, or a named resource such as @port:3000.
+    Files you edit are claimed by themselves; claim what comes next, or a resource such as @port:3000.
 
     mode: edit excludes everybody else, run only edits.
     force: allow a home or a folder above the repository.

@@ -122,7 +122,7 @@ def send_message(
     return {"message_id": event, "state": "queued", **({"warnings": warnings} if warnings else {})}
 
 
-@op(writes=True, group="crew", core=True, durable=False, cli="inbox", rare=("all",))
+@op(writes=True, group="crew", core=True, durable=False, cli="inbox", rare=("all", "since_id"))
 def read_inbox(
     tx: Tx,
     message_id: MessageRef | None = None,
@@ -152,7 +152,7 @@ def read_inbox(
 
 @op(writes=True, group="crew", core=True, cli="accept")
 def accept_message(tx: Tx, message_id: MessageRef, note: Note | None = None) -> dict[str, Any]:
-    """Say that you take what a message asks; its sender is told, with your note. A task answers its lease_token."""
+    """Take what a message asks; its sender is told, with your note. A task answers its lease_token."""
     message = _readable(tx, message_id)
     if not _is_to_me(tx, message):
         raise Refusal("NOT_YOURS", f"Message #{message.id} is not to you.", message_id=message.id)

@@ -70,7 +70,7 @@ def update_task(
     result: MessageText | None = None,
     lease_seconds: TaskSeconds | None = None,
 ) -> dict[str, Any]:
-    """Say of a task that you have started, before you do, and at the end what came of it.
+    """Say that you start on a task, and at the end what came of it.
 
     lease_seconds: with started, how long from now.
     """

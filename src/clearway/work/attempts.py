@@ -127,10 +127,7 @@ def save_attempt_note(
     important: Yes = False,
     artifacts: Artifacts | None = None,
 ) -> dict[str, Any]:
-    """Write down what the next agent must know. Save a checkpoint at every milestone and before your context ends.
-
-    kind: a checkpoint says where the work stands.
-    """
+    """Write down what the next agent must know. Save a checkpoint at every milestone and before your context ends."""
     attempt = held(tx, attempt_id, lease_token)
     note = tx.new_id()
     tx.change(

@@ -71,7 +71,7 @@ def create_issue(
     """Add an issue. Give it status ready when it can be worked on.
 
     type: epics group and are never claimed.
-    paths: what the work will change; next avoids what others hold.
+    paths: what the work will change.
     needs: what an agent must be able to do for it, as its capabilities say.
     reserved_for: an agent, for a day.
     """
@@ -126,7 +126,11 @@ def get_issue(tx: Tx, issue_id: IssueRef) -> dict[str, Any]:
     return shown
 
 
-@op(core=True, cli="issue list", rare=("effective_statuses", "types", "priorities", "include_archived"))
+@op(
+    core=True,
+    cli="issue list",
+    rare=("effective_statuses", "types", "priorities", "parent_issue_id", "include_archived"),
+)
 def list_issues(
     tx: Tx,
     statuses: Statuses | None = None,
