@@ -660,6 +660,7 @@ InboxLimit = Annotated[int, Whole(1, limits.LIST_MAX)]
 TaskReport = Annotated[str, Choice(lifecycle.TASK_REPORTS)]
 TaskStates = Annotated[list[str], Many(Choice(lifecycle.TASK_STATES), len(lifecycle.TASK_STATES), unique=True)]
 TaskSeconds = Annotated[int, Whole(limits.TASK_LEASE_SECONDS_MIN, limits.TASK_LEASE_SECONDS_MAX)]
+Days = Annotated[int, Whole(1, limits.STATS_DAYS_MAX)]
 SecondsAgo = Annotated[int, Whole(0, limits.OVERDUE_SECONDS_MAX)]
 
 

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 _POSSESSION = ("path_lease",)
 _ROUNDS_MAX = 20
+# What can be found is what there is now; the triggers write the index.
+_FIND_AGAIN = """
+INSERT INTO search_words (search_words) VALUES ('delete-all'); DELETE FROM search_entry;
+INSERT INTO search_entry (number, type, entity, issue)
+SELECT row_number() OVER (ORDER BY created_wall, entity), type, entity, issue FROM search_source
+"""
 
 
 class Salvage:
@@ -36,7 +42,7 @@ def salvage(damaged: str, into: str) -> Salvage:
     done = Salvage()
     target = writable(into)
     try:
-        names = [table for table in tables(target) if table != "schema_migration"]
+        names = [table for table in tables(target) if table not in ("schema_migration", "search_entry")]
         source = _source(damaged)
         if source is None:
             done.torn = names
@@ -51,6 +57,7 @@ def salvage(damaged: str, into: str) -> Salvage:
             _leave_out_what_refers_to_nothing(target, done)
             for _, text in triggers:
                 target.execute(text)
+            target.execute(_FIND_AGAIN)
             target.execute("COMMIT")
         finally:
             source.close()

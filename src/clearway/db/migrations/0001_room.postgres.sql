@@ -64,3 +64,86 @@ CREATE FUNCTION json_group_done(text[]) RETURNS text LANGUAGE sql IMMUTABLE AS $
 CREATE AGGREGATE json_group_array (text) (
   SFUNC = array_append, STYPE = text[], INITCOND = '{}', FINALFUNC = json_group_done
 );
+
+-- The words of what can be found: runs of letters and digits without accents, as SQLite's index has them. Two signs that names of
+-- languages are told apart by become words.
+CREATE FUNCTION search_vector(said text) RETURNS tsvector LANGUAGE sql IMMUTABLE AS $$
+  SELECT to_tsvector('simple', regexp_replace(
+    regexp_replace(normalize(replace(replace(lower(left(said, 200000)), '++', ' plusplus '), '#', ' sharp '), NFD),
+      '[\u0300-\u036F]+', '', 'g'), '[\x01-\x2F:-@\[-`{-\x7F]+', ' ', 'g'))
+$$;
+CREATE TABLE search_words (
+  place BIGINT PRIMARY KEY,
+  words TSVECTOR NOT NULL
+);
+CREATE INDEX search_words_found ON search_words USING gin (words);
+CREATE VIEW search_indexed AS
+  SELECT number, number AS place, search_vector(coalesce(title, '') || ' ' || text || ' ' || CASE type
+    WHEN 'issue' THEN coalesce((SELECT string_agg(l.name, ' ') FROM issue_label il JOIN label l ON l.id = il.label
+      WHERE il.issue = entity), '') ELSE '' END) AS words
+  FROM search_text
+  UNION ALL
+  SELECT number, number + 1099511627776, search_vector(title) FROM search_text WHERE title IS NOT NULL;
+
+CREATE FUNCTION search_again(which bigint) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO search_words (place, words) SELECT place, words FROM search_indexed WHERE number = which AND words IS NOT NULL
+  ON CONFLICT (place) DO UPDATE SET words = excluded.words
+$$;
+CREATE FUNCTION search_entry_written() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM search_again(NEW.number);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER search_entry_written AFTER INSERT OR UPDATE ON search_entry
+FOR EACH ROW EXECUTE FUNCTION search_entry_written();
+
+-- What is new is entered; what is written anew is indexed again. The argument is the type of the entry.
+CREATE FUNCTION search_entered() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO search_entry (number, type, entity, issue)
+  SELECT coalesce(max(number), 0) + 1, TG_ARGV[0], NEW.id, CASE TG_ARGV[0] WHEN 'issue' THEN NEW.id ELSE to_jsonb(NEW) ->> 'issue' END
+  FROM search_entry;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER search_issue AFTER INSERT ON issue
+FOR EACH ROW EXECUTE FUNCTION search_entered('issue');
+CREATE TRIGGER search_comment AFTER INSERT ON comment
+FOR EACH ROW EXECUTE FUNCTION search_entered('comment');
+CREATE TRIGGER search_decision AFTER INSERT ON decision
+FOR EACH ROW EXECUTE FUNCTION search_entered('decision');
+CREATE TRIGGER search_attempt_note AFTER INSERT ON attempt_note
+FOR EACH ROW WHEN (NEW.automatic = 0) EXECUTE FUNCTION search_entered('attempt_note');
+CREATE TRIGGER search_artifact AFTER INSERT ON artifact
+FOR EACH ROW EXECUTE FUNCTION search_entered('artifact');
+CREATE TRIGGER search_attempt AFTER UPDATE OF result_summary ON attempt
+FOR EACH ROW WHEN (NEW.result_summary IS NOT NULL AND OLD.result_summary IS NULL) EXECUTE FUNCTION search_entered('attempt');
+CREATE TRIGGER search_attempt_whole AFTER INSERT ON attempt
+FOR EACH ROW WHEN (NEW.result_summary IS NOT NULL) EXECUTE FUNCTION search_entered('attempt');
+CREATE TRIGGER search_review AFTER UPDATE OF findings ON review_request
+FOR EACH ROW WHEN (NEW.findings IS NOT NULL AND OLD.findings IS NULL) EXECUTE FUNCTION search_entered('review');
+CREATE TRIGGER search_review_whole AFTER INSERT ON review_request
+FOR EACH ROW WHEN (NEW.findings IS NOT NULL) EXECUTE FUNCTION search_entered('review');
+CREATE FUNCTION search_issue_again() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM search_again(number) FROM search_entry WHERE type = 'issue' AND entity = NEW.id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER search_issue_again AFTER UPDATE OF title, description, acceptance_criteria, blocked_reason ON issue
+FOR EACH ROW WHEN ((NEW.title, NEW.description, NEW.acceptance_criteria, NEW.blocked_reason)
+  IS DISTINCT FROM (OLD.title, OLD.description, OLD.acceptance_criteria, OLD.blocked_reason))
+EXECUTE FUNCTION search_issue_again();
+CREATE FUNCTION search_labelled() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM search_again(number) FROM search_entry
+  WHERE type = 'issue' AND entity = CASE TG_OP WHEN 'DELETE' THEN OLD.issue ELSE NEW.issue END;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER search_labelled AFTER INSERT OR DELETE ON issue_label FOR EACH ROW EXECUTE FUNCTION search_labelled();
+CREATE FUNCTION search_label_renamed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM search_again(e.number) FROM issue_label il JOIN search_entry e ON e.type = 'issue' AND e.entity = il.issue
+  WHERE il.label = NEW.id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER search_label_renamed AFTER UPDATE OF name ON label
+FOR EACH ROW EXECUTE FUNCTION search_label_renamed();

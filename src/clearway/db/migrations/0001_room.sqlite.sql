@@ -64,3 +64,100 @@ CREATE TRIGGER event_is_final BEFORE UPDATE ON event
 BEGIN
   SELECT RAISE(ABORT, 'event_is_final');
 END;
+
+-- The words of what can be found. Only the index is kept, the texts are read where they stand. Beginnings of up to three
+-- letters are indexed, too: `c*` would otherwise gather most of the room before it finds the newest. Two signs that
+-- names of languages are told apart by become words.
+CREATE VIRTUAL TABLE search_words USING fts5 (
+  words, content = '', contentless_delete = 1, prefix = '1 2 3', tokenize = 'unicode61 remove_diacritics 2'
+);
+CREATE VIEW search_indexed AS
+  SELECT number, number AS place, replace(replace(coalesce(title, '') || ' ' || text || ' ' || CASE type
+    WHEN 'issue' THEN coalesce((SELECT group_concat(l.name, ' ') FROM issue_label il JOIN label l ON l.id = il.label
+      WHERE il.issue = entity), '') ELSE '' END, '++', ' plusplus '), '#', ' sharp ') AS words
+  FROM search_text
+  UNION ALL
+  SELECT number, number + 1099511627776, replace(replace(title, '++', ' plusplus '), '#', ' sharp ')
+  FROM search_text WHERE title IS NOT NULL;
+
+CREATE TRIGGER search_entry_new AFTER INSERT ON search_entry
+BEGIN
+  INSERT OR REPLACE INTO search_words (rowid, words) SELECT place, words FROM search_indexed WHERE number = NEW.number;
+END;
+CREATE TRIGGER search_entry_again AFTER UPDATE ON search_entry
+BEGIN
+  INSERT OR REPLACE INTO search_words (rowid, words) SELECT place, words FROM search_indexed WHERE number = NEW.number;
+END;
+
+-- What is new is entered; what is written anew is indexed again.
+CREATE TRIGGER search_issue AFTER INSERT ON issue
+BEGIN
+  INSERT INTO search_entry (number, type, entity, issue)
+  SELECT coalesce(max(number), 0) + 1, 'issue', NEW.id, NEW.id FROM search_entry;
+END;
+CREATE TRIGGER search_comment AFTER INSERT ON comment
+BEGIN
+  INSERT INTO search_entry (number, type, entity, issue)
+  SELECT coalesce(max(number), 0) + 1, 'comment', NEW.id, NEW.issue FROM search_entry;
+END;
+CREATE TRIGGER search_decision AFTER INSERT ON decision
+BEGIN
+  INSERT INTO search_entry (number, type, entity, issue)
+  SELECT coalesce(max(number), 0) + 1, 'decision', NEW.id, NEW.issue FROM search_entry;
+END;
+CREATE TRIGGER search_attempt_note AFTER INSERT ON attempt_note
+WHEN NEW.automatic = 0
+BEGIN
+  INSERT INTO search_entry (number, type, entity, issue)
+  SELECT coalesce(max(number), 0) + 1, 'attempt_note', NEW.id, NEW.issue FROM search_entry;
+END;
+CREATE TRIGGER search_artifact AFTER INSERT ON artifact
+BEGIN
+  INSERT INTO search_entry (number, type, entity, issue)
+  SELECT coalesce(max(number), 0) + 1, 'artifact', NEW.id, NEW.issue FROM search_entry;
+END;
+CREATE TRIGGER search_attempt AFTER UPDATE OF result_summary ON attempt
+WHEN NEW.result_summary IS NOT NULL AND OLD.result_summary IS NULL
+BEGIN
+  INSERT INTO search_entry (number, type, entity, issue)
+  SELECT coalesce(max(number), 0) + 1, 'attempt', NEW.id, NEW.issue FROM search_entry;
+END;
+CREATE TRIGGER search_attempt_whole AFTER INSERT ON attempt
+WHEN NEW.result_summary IS NOT NULL
+BEGIN
+  INSERT INTO search_entry (number, type, entity, issue)
+  SELECT coalesce(max(number), 0) + 1, 'attempt', NEW.id, NEW.issue FROM search_entry;
+END;
+CREATE TRIGGER search_review AFTER UPDATE OF findings ON review_request
+WHEN NEW.findings IS NOT NULL AND OLD.findings IS NULL
+BEGIN
+  INSERT INTO search_entry (number, type, entity, issue)
+  SELECT coalesce(max(number), 0) + 1, 'review', NEW.id, NEW.issue FROM search_entry;
+END;
+CREATE TRIGGER search_review_whole AFTER INSERT ON review_request
+WHEN NEW.findings IS NOT NULL
+BEGIN
+  INSERT INTO search_entry (number, type, entity, issue)
+  SELECT coalesce(max(number), 0) + 1, 'review', NEW.id, NEW.issue FROM search_entry;
+END;
+CREATE TRIGGER search_issue_again AFTER UPDATE OF title, description, acceptance_criteria, blocked_reason ON issue
+WHEN NEW.title <> OLD.title OR NEW.description IS NOT OLD.description
+  OR NEW.acceptance_criteria IS NOT OLD.acceptance_criteria OR NEW.blocked_reason IS NOT OLD.blocked_reason
+BEGIN
+  UPDATE search_entry SET issue = issue WHERE type = 'issue' AND entity = NEW.id;
+END;
+CREATE TRIGGER search_label AFTER INSERT ON issue_label
+BEGIN
+  INSERT OR REPLACE INTO search_words (rowid, words) SELECT place, words FROM search_indexed
+  WHERE number = (SELECT number FROM search_entry WHERE type = 'issue' AND entity = NEW.issue) AND place < 1099511627776;
+END;
+CREATE TRIGGER search_label_gone AFTER DELETE ON issue_label
+BEGIN
+  INSERT OR REPLACE INTO search_words (rowid, words) SELECT place, words FROM search_indexed
+  WHERE number = (SELECT number FROM search_entry WHERE type = 'issue' AND entity = OLD.issue) AND place < 1099511627776;
+END;
+CREATE TRIGGER search_label_renamed AFTER UPDATE OF name ON label
+BEGIN
+  UPDATE search_entry SET issue = issue
+  WHERE type = 'issue' AND entity IN (SELECT issue FROM issue_label WHERE label = NEW.id);
+END;

@@ -1,0 +1,285 @@
+"""Search: what was written down anywhere in the work, found by its words.
+
+Any text is a valid question. What has all the words in its title comes first, then whatever has them anywhere, the
+newest first in both: so a page costs the same in a room of a million issues, and a page after it is exact. Signs inside
+a word (`C++`, `a/b.go`, `x:y`) have to stand in the text, too; capitals and accents do not matter. Triggers of the
+schema keep the index; one search looks at a bounded number of places and says so when there are more.
+"""
+
+from __future__ import annotations
+
+from clearway import wire
+from clearway.db import Row, statements
+from clearway.errors import Refusal
+from clearway.limits import LIST_DEFAULT, SEARCH_LOOKS_MAX, SNIPPET_CHARS
+from clearway.op import op
+from clearway.untrusted import folded
+from clearway.work import cursors, issues
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from clearway.arguments import (
+        Cursor,
+        IssueRef,
+        Labels,
+        ListLimit,
+        Query,
+        SearchTypes,
+        SnippetChars,
+        Statuses,
+        Yes,
+    )
+    from clearway.db.tx import Tx
+
+SQL = statements(__file__)
+_TITLES = 2**40  # the place of a title is the number of its entry and this (the schema has it, too)
+_END = 2**62
+_TITLED = frozenset({"issue", "decision", "artifact"})
+_BEFORE_CHARS = 40  # of a snippet before the word that was found
+_BATCH = 400
+_SIGNS = {"++": " plusplus ", "#": " sharp "}  # as the schema indexes them
+
+
+@op(
+    core=True,
+    cli="search",
+    rare=("issue_id", "epic_id", "statuses", "labels", "include_archived", "snippet_length", "entity_types"),
+)
+def search(
+    tx: Tx,
+    query: Query,
+    entity_types: SearchTypes | None = None,
+    issue_id: IssueRef | None = None,
+    epic_id: IssueRef | None = None,
+    statuses: Statuses | None = None,
+    labels: Labels | None = None,
+    include_archived: Yes = False,
+    snippet_length: SnippetChars = SNIPPET_CHARS,
+    limit: ListLimit = LIST_DEFAULT,
+    cursor: Cursor | None = None,
+) -> dict[str, Any]:
+    """Find issues, comments, notes, results, decisions by their words: "a phrase", begin*, OR, -without."""
+    asked = Question(query)
+    if not asked.groups:
+        return {"items": [], "has_more": False}
+    conditions = {
+        "types": _joined(entity_types),
+        "epic": None if epic_id is None else issues.find(tx, epic_id).id,
+        "statuses": _joined(statuses),
+        "labels": None if labels is None else wire.dumps([label.lower() for label in labels]),
+        "archived": int(include_archived),
+        "literals": wire.dumps(asked.literals) if asked.literals else None,
+    }
+    issue = None if issue_id is None else issues.find(tx, issue_id).id
+    before = cursors.read(cursor, ("place",)).get("place", _END)
+    found, last = _found(tx, asked, before, issue, conditions, limit)
+    reply: dict[str, Any] = {"items": _items(tx, found, asked, snippet_length), "has_more": last is not None}
+    if last is not None:
+        reply["next_cursor"] = cursors.write({"place": last})
+    return reply
+
+
+@op(writes=True, cli="rebuild-search", tool=False)
+def rebuild_search(tx: Tx) -> dict[str, Any]:
+    """Write the search index anew from what is stored."""
+    if not tx.caller.human:
+        raise Refusal("FORBIDDEN", "Only a person has the index written anew; it keeps itself.")
+    tx.change(SQL.forget_words)
+    tx.change(SQL.forget_entries)
+    tx.change(SQL.enter_all)
+    counted = tx.one(SQL.entries)
+    assert counted is not None
+    return {"entries": counted.entries}
+
+
+class Term:
+    """One word of a question, or several that have to follow each other. begins: more letters may follow."""
+
+    __slots__ = ("begins", "raw")
+
+    def __init__(self, raw: str, *, begins: bool) -> None:
+        self.raw = raw
+        self.begins = begins
+
+    @property
+    def for_sqlite(self) -> str:
+        text = self.raw.replace('"', " ")
+        for sign, word in _SIGNS.items():
+            text = text.replace(sign, word)
+        return f'"{text}"{" *" if self.begins else ""}'
+
+    @property
+    def for_postgres(self) -> str:
+        words = [f"'{word}'" for word in _indexed(self.raw)]
+        return f"({' <-> '.join(words)}{':*' if self.begins else ''})"
+
+    @property
+    def literals(self) -> list[str]:
+        """What of it has signs in it that no index keeps. Beyond ASCII the engines disagree about capitals."""
+        words = [word.strip(_PUNCTUATION) for word in self.raw.lower().split()]
+        return [word for word in words if word.isascii() and not word.isalnum() and word]
+
+
+_PUNCTUATION = ",.;:!?()[]{}<>'`\"*"
+
+
+class Question:
+    """What somebody typed, understood: `groups`, each met by one of its terms, and what is `unwanted`. What
+    is no syntax is text."""
+
+    __slots__ = ("groups", "unwanted")
+
+    def __init__(self, text: str) -> None:
+        self.groups: list[list[Term]] = []
+        self.unwanted: list[Term] = []
+        joined = False
+        for raw, quoted, negative in _pieces(text):
+            if raw == "OR" and not quoted and not negative and self.groups:
+                joined = True
+                continue
+            begins = raw.endswith("*")
+            if not any(letter.isalnum() for letter in raw) and not any(sign in raw for sign in _SIGNS):
+                continue
+            term = Term(raw.rstrip("*"), begins=begins)
+            if negative:
+                self.unwanted.append(term)
+            elif joined:
+                self.groups[-1].append(term)
+            else:
+                self.groups.append([term])
+            joined = False
+        if not self.groups:  # nothing but what is not wanted: then it was meant as it stands
+            self.groups = [[term] for term in self.unwanted]
+            self.unwanted = []
+
+    @property
+    def for_sqlite(self) -> str:
+        wanted = " AND ".join(f"({' OR '.join(term.for_sqlite for term in group)})" for group in self.groups)
+        if not self.unwanted:
+            return wanted
+        return f"({wanted}) NOT ({' OR '.join(term.for_sqlite for term in self.unwanted)})"
+
+    @property
+    def for_postgres(self) -> str:
+        wanted = [f"({' | '.join(term.for_postgres for term in group)})" for group in self.groups]
+        return " & ".join([*wanted, *(f"!{term.for_postgres}" for term in self.unwanted)])
+
+    @property
+    def literals(self) -> list[str]:
+        return [literal for group in self.groups if len(group) == 1 for literal in group[0].literals]
+
+    @property
+    def words(self) -> list[str]:
+        """What to look for where a text is cut."""
+        terms = [term for group in self.groups for term in group]
+        words = {word for term in terms for word in (*term.literals, *_words(term.raw)) if word}
+        return sorted(words)
+
+
+def _pieces(text: str) -> list[tuple[str, bool, bool]]:
+    """The words of a question: each with whether it was in quotes and whether it is not wanted. A quote that nothing
+    closes is a letter like any other."""
+    pieces: list[tuple[str, bool, bool]] = []
+    place = 0
+    while place < len(text):
+        if text[place].isspace():
+            place += 1
+            continue
+        negative = text[place] == "-" and not text[place + 1 : place + 2].isspace() and place + 1 < len(text)
+        start = place + negative
+        closing = text.find('"', start + 1) if text[start] == '"' else -1
+        if closing > 0:
+            raw, place = text[start + 1 : closing], closing + 1
+            if text[place : place + 1] == "*":
+                raw, place = raw + "*", place + 1
+        else:
+            place = start
+            while place < len(text) and not text[place].isspace():
+                place += 1
+            raw = text[start:place]
+        pieces.append((raw, closing > 0, negative))
+    return pieces
+
+
+def _words(text: str) -> list[str]:
+    """Runs of letters and digits, in small letters."""
+    return "".join(letter if letter.isalnum() else " " for letter in text.lower()).split()
+
+
+def _indexed(text: str) -> list[str]:
+    """The same as PostgreSQL's index has them: without accents, and with names for some signs."""
+    import unicodedata
+
+    for sign, word in _SIGNS.items():
+        text = text.replace(sign, word)
+    apart = unicodedata.normalize("NFD", text)
+    return _words("".join(letter for letter in apart if not "\u0300" <= letter <= "\u036f"))
+
+
+def _found(
+    tx: Tx, asked: Question, before: int, issue: str | None, conditions: dict[str, Any], limit: int
+) -> tuple[list[int], int | None]:
+    """The places of a page, and after which one the next goes on, if there is more to look at."""
+    match = {"match": asked.for_sqlite, "tsquery": asked.for_postgres, "issue": issue}
+    found: list[int] = []
+    batch, looked = limit + 1, 0
+    while True:
+        statement = SQL.places if issue is None else SQL.places_of
+        places: list[int] = [row.place for row in tx.all(statement, before=before, limit=batch, **match)]
+        fitting = _fitting(tx, places, match, conditions)
+        for place in places:
+            if place in fitting and len(found) == limit:
+                return found, before
+            if place in fitting:
+                found.append(place)
+            before = place
+        looked += len(places)
+        if len(places) < batch:
+            return found, None
+        if looked >= SEARCH_LOOKS_MAX:
+            return found, before
+        batch = _BATCH
+
+
+def _fitting(tx: Tx, places: list[int], match: dict[str, Any], conditions: dict[str, Any]) -> set[int]:
+    """Those of some places that the conditions admit and that were not found by their title before."""
+    texts = [place for place in places if place < _TITLES]
+    again = {row.place for row in tx.all(SQL.by_title, places=wire.dumps(texts), **match)} if texts else set[int]()
+    numbers = sorted({place % _TITLES for place in places if place not in again})
+    wanted = {row.number for row in tx.all(SQL.wanted, numbers=wire.dumps(numbers), **conditions)}
+    return {place for place in places if place not in again and place % _TITLES in wanted}
+
+
+def _items(tx: Tx, places: list[int], asked: Question, chars: int) -> list[dict[str, Any]]:
+    numbers = [place % _TITLES for place in places]
+    rows = {
+        row.number: row
+        for row in tx.all(
+            SQL.shown,
+            numbers=wire.dumps(numbers),
+            words=wire.dumps(asked.words),
+            lead=_BEFORE_CHARS,
+            chars=chars,
+        )
+    }
+    return [_item(rows[place % _TITLES], place, chars) for place in places]
+
+
+def _item(row: Row, place: int, chars: int) -> dict[str, Any]:
+    shown: dict[str, Any] = {"entity_type": row.type, "entity_id": row.entity}
+    if row.issue is not None:
+        shown |= {"issue_id": row.issue, "display_id": f"ISSUE-{row.issue_number}"}
+    start = max(0, row.place - _BEFORE_CHARS - 1)
+    text = f"{'…' if start else ''}{row.snippet}{'…' if start + chars < row.chars else ''}"
+    return {
+        **shown,
+        "title": row.title,
+        "snippet": folded(text, chars) if chars else "",
+        "score": 2 if place >= _TITLES else 1,
+    }
+
+
+def _joined(words: list[str] | None) -> str | None:
+    return None if words is None else "," + ",".join(words) + ","
