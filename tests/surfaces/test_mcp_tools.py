@@ -79,6 +79,43 @@ def test_readers_and_servers_elsewhere_are_left_alone(tool: str, given: dict[str
     assert "deploy" not in {target.path for target in call.targets}
 
 
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("mcp__desktop-commander__start_process", {"command": "rm held.txt", "timeout_ms": 1000}),
+        ("mcp__serena__execute_shell_command", {"command": "rm held.txt", "cwd": None}),
+        ("mcp__x__run_command", {"cmd": "cd .. && rm held.txt", "workdir": "/repo/src"}),
+        ("mcp__terminal__bash", {"commands": "true; rm held.txt"}),
+    ],
+)
+def test_a_tool_that_runs_a_command_here_is_read_like_a_shell(tool: str, given: dict[str, Any], desk: Desk) -> None:
+    call = read(tool, given)
+    assert (call.kind, call.problem) == ("shell", "")
+    assert call.command.endswith("rm held.txt")
+    alpha, beta = desk.session("a"), desk.session("b")
+    alpha.edits("held.txt")
+    assert "PATH_HELD" in beta.before(tool, **{**given, "workdir": "src"} if "workdir" in given else given)
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("mcp__ssh__execute_command", {"command": "rm held.txt"}),
+        ("mcp__docker__run_command", {"command": "rm held.txt"}),
+        ("mcp__x__exec", {"container": "web", "command": "rm held.txt"}),
+        ("mcp__x__run_remote_command", {"command": "rm held.txt"}),
+        ("mcp__x__exec", {"host": "example.org", "command": "rm held.txt"}),
+        ("mcp__x__get_command_help", {"name": "rm held.txt"}),
+        ("mcp__db__execute_query", {"query": "rm held.txt"}),
+    ],
+)
+def test_a_command_that_runs_elsewhere_is_nobodys_here(tool: str, given: dict[str, Any], desk: Desk) -> None:
+    alpha, beta = desk.session("a"), desk.session("b")
+    alpha.edits("held.txt")
+    assert read(tool, given).kind == "mcp"
+    assert beta.before(tool, **given) == ""
+
+
 @pytest.mark.parametrize("given", [None, [], "text", 7, {"path": None}, {"path": {"a": 1}}, {"paths": [1, None, []]}])
 def test_arguments_of_any_shape_are_no_problem(given: Any) -> None:
     for tool in ("mcp__x__write_file", "mcp__", "mcp____", "mcp__x", "mcp__x__"):

@@ -60,6 +60,15 @@ READS = frozenset(
     show stat status summarize test tree validate view watch
     """.split()
 )
+RUNS = shapes.RUNS | {"execute", "process"}
+# Whose commands run elsewhere: words of a name, and arguments that say where.
+_RUN_ELSEWHERE = frozenset(
+    "adb container device docker e2b emulator k8s kubectl lambda pod remote sandbox ssh vm".split()
+)
+_PLACES_ELSEWHERE = frozenset(
+    "connection connectionId connection_id container containerId container_id device deviceId device_id host hostname "
+    "machine namespace pod sandboxId sandbox_id server".split()
+)
 _FOLDERS = frozenset({"dir", "directory", "folder", "mkdir"})
 _MAKES = frozenset({"create", "make", "mkdir"})
 # Where what is written goes; the plain names of a path stand in shapes.PATHS.
@@ -79,6 +88,10 @@ def read(call: ToolCall, server: str, tool: str, given: Any) -> None:
     if is_remote(server, given):
         return
     words = shapes.words_of(tool)
+    if _runs_here(shapes.words_of(server) | words, words, given):
+        call.kind = "shell"
+        shapes.read_command(call, shapes.Payload(given), given)
+        return
     if not _writes(tool, words, given):
         return
     named = _named(words, given)
@@ -91,6 +104,13 @@ def is_remote(server: str, given: Any) -> bool:
     if shapes.words_of(server) & REMOTE_SERVERS:
         return True
     return shapes.is_object(given) and any(names <= given.keys() for names in _REMOTE_ARGUMENTS)
+
+
+def _runs_here(about: set[str], words: set[str], given: Any) -> bool:
+    """Whether the tool runs a command line on this machine. about: all that its name and its server's say."""
+    if not shapes.is_object(given) or not words & RUNS or about & _RUN_ELSEWHERE or given.keys() & _PLACES_ELSEWHERE:
+        return False
+    return any(isinstance(given.get(name), str) for name in shapes.COMMANDS)
 
 
 def _writes(tool: str, words: set[str], given: Any) -> bool:

@@ -63,7 +63,7 @@ _FROM = ("old_path", "oldPath", "source", "source_path", "sourcePath", "from")
 _TO = ("new_path", "newPath", "destination", "destination_path", "destinationPath", "to")
 _ENDS: dict[str, Action] = {**dict.fromkeys(_FROM, "move"), **dict.fromkeys(_TO, "create")}
 _PATCHES = ("command", "input", "patch", "patchText", "patch_text", "diff", "content", "text")
-_COMMANDS = ("command", "cmd", "command_line", "commandLine", "script", "commands")
+COMMANDS = ("command", "cmd", "command_line", "commandLine", "script", "commands")
 _FOLDERS = (
     "workdir", "work_dir", "working_dir", "workingDir", "working_directory", "workingDirectory", "cwd", "directory",
     "dir_path", "dirPath",
@@ -80,7 +80,7 @@ _EDITS = frozenset(
 )
 PATCHING = frozenset({"patch", "applypatch"})
 _MOVING = frozenset({"copy", "move", "rename"})
-_RUNS = frozenset("bash cmd command commands exec powershell pwsh run shell terminal".split())
+RUNS = frozenset("bash cmd command commands exec powershell pwsh run shell terminal".split())
 _STARTS_AGENTS = frozenset("agent agents delegate subagent task".split())
 _ACTIONS: tuple[tuple[str, Action], ...] = (
     ("delete", "delete"), ("remove", "delete"), ("create", "create"), ("rename", "move"), ("move", "move"),
@@ -183,7 +183,7 @@ def read_tool(
 def read_what_it_does(call: ToolCall, payload: Payload, given: Any) -> None:
     """The command or the targets of a call whose kind is known."""
     if call.kind == "shell":
-        _read_command(call, payload, given)
+        read_command(call, payload, given)
     elif call.kind == "edit":
         _read_targets(call, payload, given)
 
@@ -213,7 +213,7 @@ def _kind(tool: str, given: Any) -> Kind:
     words = words_of(tool)
     if words & PATCHING:
         return "edit"
-    if words & _RUNS and _has_any(given, _COMMANDS):
+    if words & RUNS and _has_any(given, COMMANDS):
         return "shell"
     if words & _EDITS:
         return "edit" if _has_any(given, path_names(words)) else "other"
@@ -258,10 +258,11 @@ def _in_words(name: str) -> list[str]:
 # Commands.
 
 
-def _read_command(call: ToolCall, payload: Payload, given: Any) -> None:
+def read_command(call: ToolCall, payload: Payload, given: Any) -> None:
+    """The command line that the arguments of a call hold, and the folder in which it runs."""
     value = given
     if is_object(given):
-        value = next((given[name] for name in _COMMANDS if given.get(name) is not None), None)
+        value = next((given[name] for name in COMMANDS if given.get(name) is not None), None)
         call.folder = next((given[name] for name in _FOLDERS if isinstance(given.get(name), str)), "")
     if isinstance(value, str):
         call.command = value

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from clearway.room import Room
     from clearway.surfaces.moments import Visit
 
-WATCHES = frozenset({"shell", "mcp"})  # kinds of calls that may write what nobody can read from them
 NOT_KEPT = "SNAPSHOT_NOT_KEPT"  # as it is counted
 
 
