@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clearway import policy
-from clearway.crew import agents, leases, messages, roster, story, tasks
+from clearway.crew import agents, figures, leases, messages, roster, story, tasks
 from clearway.op import Operation, operation_of
 from clearway.work import (
     activity,
@@ -57,6 +57,7 @@ _FUNCTIONS = (
     reviews.supersede_review_request,
     agents.room,
     roster.retire_agent,
+    figures.stats,
     leases.claim_paths,
     leases.release_paths,
     leases.path_owner,
@@ -72,6 +73,7 @@ _FUNCTIONS = (
     tasks.retry_task,
     tasks.cancel_task,
     projects.get_project,
+    projects.update_project,
     policy.get_setting,
     policy.set_setting,
     policy.list_settings,

@@ -20,7 +20,7 @@ from clearway.crew import agents
 from clearway.db import statements
 from clearway.db.tx import Tx
 from clearway.errors import TOLD, Refusal
-from clearway.limits import BEAT_EVERY_MS, COMMAND_LOCK_WAIT_MS, REFUSAL_QUIET_MS
+from clearway.limits import BEAT_EVERY_MS, COMMAND_LOCK_WAIT_MS, ISSUE_KEY, REFUSAL_QUIET_MS
 from clearway.opencalls import OpenCalls
 
 TYPE_CHECKING = False
@@ -61,12 +61,28 @@ class Room:
         self.calls = OpenCalls(home, clock)
         self.outside = policy.NOTHING_OUTSIDE  # the environment's and the user's settings: rooms.py knows them
         self._full = False
+        self._issue_key = ISSUE_KEY
         self._home = home
         self._tokens: Callable[[str, int], str] | None = None
         self._noted: dict[str, int] = {}
 
     def ask(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Answer one operation asked from outside. Raises Refusal; anything else is a bug."""
+        try:
+            answer = self._asked(operation, arguments, caller)
+        except Refusal as refusal:
+            if self._issue_key != ISSUE_KEY:
+                from clearway.work import naming
+
+                naming.in_refusal(refusal, self._issue_key)
+            raise
+        if self._issue_key == ISSUE_KEY:
+            return answer
+        from clearway.work import naming
+
+        return naming.in_answer(answer, self._issue_key)
+
+    def _asked(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
         from clearway.arguments import checked
 
         values, key = checked(operation, arguments, caller, self.clock)
@@ -176,8 +192,10 @@ class Room:
                 token=self._token,
                 writes=writes,
                 outside=self.outside,
+                home=self._home,
             )
             self._full = policy.value(tx, "durability") == "full"
+            self._issue_key = tx.opening.issue_key
         except BaseException:
             session.rollback()
             raise

@@ -2,7 +2,7 @@
 -- something is due at the earliest.
 -- name: opening
 SELECT r.project_id, r.anchor_boot, r.anchor_monotonic, r.anchor_wall, r.anchor_room, r.last_event, r.last_issue,
-  r.last_fence, r.paused_at, r.paused_until, c.now AS server_now,
+  r.last_fence, r.paused_at, r.paused_until, r.issue_key, c.now AS server_now,
   s.id AS session, s.boot, s.pid, s.started, s.beat_at, s.ended_at, s.bound,
   (SELECT json_group_array(name || '=' || value) FROM setting) AS settings,
   (SELECT min(expires_at) FROM path_lease) AS path_at,

@@ -41,6 +41,7 @@ class Tx:
         "farewell",
         "flights",
         "gone",
+        "home",
         "liveness",
         "now",
         "opening",
@@ -66,6 +67,7 @@ class Tx:
         token: Callable[[str, int], str],
         writes: bool,
         outside: Any = None,
+        home: str = "",
     ) -> None:
         self._session = session
         self.opening = opening  # what the room said first: its state, the caller's session, when something is due
@@ -76,6 +78,7 @@ class Tx:
         self.calls = calls
         self.caller = caller
         self.writes = writes
+        self.home = home  # where this machine keeps what is no room's: a read may look there
         self.outside = outside  # settings that do not come from the room, and those the room keeps; see policy.value
         self.settings: dict[str, str] | None = None
         self.changed = False

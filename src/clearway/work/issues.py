@@ -10,9 +10,9 @@ from clearway.db import Row, statements
 from clearway.errors import Refusal
 from clearway.leasing import has_lapsed
 from clearway.lifecycle import CLAIM_KIND, PRIORITIES, REPEATED_FAILURES, TERMINAL
-from clearway.limits import LIST_DEFAULT, RESERVATION_MS
+from clearway.limits import ISSUE_KEY, LIST_DEFAULT, RESERVATION_MS
 from clearway.op import op
-from clearway.work import blocking, cursors
+from clearway.work import blocking, cursors, listing
 from clearway.work import labels as labelling
 
 TYPE_CHECKING = False
@@ -148,22 +148,17 @@ def list_issues(
 
     labels: any of these.
     """
-    after = cursors.read(cursor, ("priority", "number"))
-    rows = tx.all(
-        SQL.list,
-        statuses=_joined(statuses),
-        effective=_joined(effective_statuses),
-        types=_joined(types),
-        priorities=_joined(None if priorities is None else [str(PRIORITIES.index(word)) for word in priorities]),
-        labels=None if labels is None else wire.dumps([label.lower() for label in labels]),
+    filters = listing.Filters(
+        statuses=statuses,
+        effective=effective_statuses,
+        types=types,
+        priorities=priorities,
+        labels=labels,
         parent=None if parent_issue_id is None else find(tx, parent_issue_id).id,
-        claimable=None if is_claimable is None else int(is_claimable),
-        archived=int(include_archived),
-        after_priority=after.get("priority"),
-        after_number=after.get("number"),
-        limit=limit + 1,
-        **_judged(tx),
+        claimable=is_claimable,
+        archived=include_archived,
     )
+    rows = listing.page(tx, filters, cursors.read(cursor, ("priority", "number")), limit + 1)
     shown = rows[:limit]
     reply: dict[str, Any] = {"items": [item(row) for row in shown], "has_more": len(rows) > limit}
     if reply["has_more"]:
@@ -174,8 +169,9 @@ def list_issues(
 def find(tx: Tx, reference: str) -> Row:
     """The issue that ISSUE-42 (in any case, or with the number alone) or an id means, or ISSUE_NOT_FOUND."""
     text = reference.strip().upper()
-    number = text.rpartition("-")[2]
+    key, _, number = text.rpartition("-")
     by_number = number.isascii() and number.isdigit() and len(number) <= 18
+    by_number = by_number and key in ("", ISSUE_KEY, tx.opening.issue_key)
     issue = tx.one(SQL.find, id=text, number=int(number) if by_number else -1, **_judged(tx))
     if issue is None:
         raise Refusal(
@@ -333,11 +329,6 @@ def epic(tx: Tx, type: str, reference: str, *, child: str | None = None) -> str:
 def _judged(tx: Tx) -> dict[str, Any]:
     """What a statement needs that judges an issue by its attempts."""
     return {"gone": lapse.gone(tx)[1], "streak": REPEATED_FAILURES}
-
-
-def _joined(words: list[str] | None) -> str | None:
-    """A set of words for SQL: found by instr with its separators."""
-    return None if words is None else "," + ",".join(words) + ","
 
 
 def _field(name: str, code: str, message: str) -> Refusal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import clearway
 from clearway import lifecycle, limits
-from clearway.db import statements
+from clearway.db import Row, statements
 from clearway.db.migrate import SCHEMA
 from clearway.op import op
 
@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from clearway.arguments import Instructions, IssueKey, ProjectName, Yes
     from clearway.db.tx import Tx
 
 SQL = statements(__file__)
@@ -19,12 +20,13 @@ GUIDES = ("workflow", "lifecycle", "handoff", "room")  # the MCP server offers a
 
 
 @op(group="admin", cli="project show")
-def get_project(tx: Tx) -> dict[str, Any]:
-    """Read which project this is, who you are in it, what is supported and within which limits."""
-    room = tx.one(SQL.show)
-    assert room is not None
+def get_project(tx: Tx, include_instructions: Yes = False) -> dict[str, Any]:
+    """Read which project this is, who you are in it, what is supported and within which limits.
+
+    include_instructions: what its people ask of everybody who works here.
+    """
     return {
-        "project": {"id": tx.project_id, **({"name": room.name} if room.name else {})},
+        "project": _shown(tx, _stored(tx), instructions=include_instructions),
         "session": {"agent": tx.caller.agent, "session": tx.caller.key},
         "versions": {"clearway": clearway.__version__, "schema": SCHEMA},
         "limits": {
@@ -50,3 +52,49 @@ def get_project(tx: Tx) -> dict[str, Any]:
         "guides": [f"clearway://guide/{name}" for name in GUIDES],
         "latest_event_id": tx.last_event,
     }
+
+
+@op(writes=True, group="admin", cli="project set")
+def update_project(
+    tx: Tx, name: ProjectName | None = None, key: IssueKey | None = None, instructions: Instructions | None = None
+) -> dict[str, Any]:
+    """Say what the project is called, what its issues are called, and what is asked of everybody who works in it.
+
+    key: what stands before the number, as PAY in PAY-42; ISSUE-42 goes on meaning the same.
+    instructions: an empty text clears them.
+    """
+    stored = _stored(tx)
+    given = {"name": name, "issue_key": key, "instructions": instructions}
+    after = {field: stored[field] if value is None else value for field, value in given.items()}
+    after["instructions"] = after["instructions"] or None
+    changed = [field for field in given if after[field] != stored[field]]
+    if changed:
+        tx.change(SQL.update, **after)
+        shown = {
+            field: after[field] for field in changed if field != "instructions"
+        }  # long texts are read from the room
+        tx.tell("project_updated", changed_fields=[_CALLED.get(field, field) for field in changed], **shown)
+    return {
+        "project": _shown(tx, Row(after), instructions=False),
+        "changed_fields": [_CALLED.get(field, field) for field in changed],
+    }
+
+
+_CALLED = {"issue_key": "key"}
+
+
+def _stored(tx: Tx) -> Row:
+    stored = tx.one(SQL.show)
+    assert stored is not None
+    return stored
+
+
+def _shown(tx: Tx, room: Row, *, instructions: bool) -> dict[str, Any]:
+    shown: dict[str, Any] = {"id": tx.project_id, "key": room.issue_key}
+    if room.name:
+        shown["name"] = room.name
+    if room.instructions:
+        shown["has_instructions"] = True
+        if instructions:
+            shown["instructions"] = room.instructions
+    return shown

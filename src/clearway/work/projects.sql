@@ -1,2 +1,5 @@
 -- name: show
-SELECT name FROM room
+SELECT name, issue_key, instructions FROM room
+
+-- name: update
+UPDATE room SET name = :name, issue_key = :issue_key, instructions = :instructions
