@@ -203,6 +203,7 @@ HOST_ROOMS_OPEN_MAX = 32  # of one worker
 HOST_HAND_OVER_MS = 3_000  # what clients have asked before is answered within this time
 HOST_START_MS = 3_000  # how long a starter waits for the first answer of a new host
 HOST_SWEEP_MS = 30_000
+HOST_WATCHED_MAX = 64  # rooms that somebody waits for a change of
 HOST_LOG_BYTES_MAX = 1_048_576
 HTTP_CONNECTIONS_MAX = 128
 HTTP_BODY_SECONDS = 10

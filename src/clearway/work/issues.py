@@ -72,7 +72,7 @@ def create_issue(
 
     type: epics group and are never claimed.
     paths: what the work will change.
-    needs: what an agent must be able to do for it, as its capabilities say.
+    needs: capabilities.
     reserved_for: an agent, for a day.
     """
     check_blocked(status, blocked_reason)

@@ -37,29 +37,6 @@ FROM issue i WHERE i.parent = :parent AND i.archived_wall IS NULL AND i.status <
 SELECT id, session, agent, kind, fence, lease_ms, expires_at, acted_at FROM live_attempt
 WHERE issue = :issue AND instr(:gone, id) = 0
 
--- name: list
-SELECT i.number, i.type, i.title, i.status, i.priority, i.open_blockers, i.version, i.updated_wall, i.archived_wall,
-  (SELECT count(*) FROM (SELECT a.status FROM attempt a
-    WHERE a.issue = i.id AND (a.status <> 'active' OR instr(:gone, a.id) > 0) ORDER BY a.fence DESC LIMIT :streak) ended
-    WHERE ended.status NOT IN ('completed', 'interrupted')) AS failures,
-  a.agent AS held_by,
-  (SELECT json_group_array(l.name) FROM issue_label il JOIN label l ON l.id = il.label WHERE il.issue = i.id) AS labels
-FROM issue i LEFT JOIN attempt a ON a.issue = i.id AND a.status = 'active' AND instr(:gone, a.id) = 0
-WHERE (:archived = 1 OR i.archived_wall IS NULL)
-  AND (:statuses IS NULL OR instr(:statuses, ',' || i.status || ',') > 0)
-  AND (:effective IS NULL OR instr(:effective, ',' || CASE WHEN a.id IS NULL THEN i.status ELSE 'in_progress' END || ',') > 0)
-  AND (:types IS NULL OR instr(:types, ',' || i.type || ',') > 0)
-  AND (:priorities IS NULL OR instr(:priorities, ',' || i.priority || ',') > 0)
-  AND (:labels IS NULL OR EXISTS (SELECT 1 FROM issue_label il JOIN label l ON l.id = il.label
-    WHERE il.issue = i.id AND l.normal IN (SELECT value FROM json_each(CAST(:labels AS TEXT)))))
-  AND (:parent IS NULL OR i.parent = :parent)
-  AND (:claimable IS NULL OR :claimable = CASE WHEN i.archived_wall IS NULL AND i.type <> 'epic'
-    AND i.status IN ('ready', 'review') AND i.open_blockers = 0 AND a.id IS NULL THEN 1 ELSE 0 END)
-  AND (:after_number IS NULL OR i.priority < :after_priority
-    OR (i.priority = :after_priority AND i.number > :after_number))
-ORDER BY i.priority DESC, i.number
-LIMIT :limit
-
 -- name: move
 UPDATE issue SET status = :status, blocked_reason = :blocked_reason, closed_wall = :closed_wall,
   version = version + 1, latest_event = :event, updated_wall = :wall

@@ -5,6 +5,7 @@ Two labels are the same when they differ in case only; the spelling that came fi
 
 from __future__ import annotations
 
+from clearway import wire
 from clearway.db import Row, statements
 from clearway.errors import Refusal
 from clearway.limits import LIST_DEFAULT
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from clearway.db.tx import Tx
 
 SQL = statements(__file__)
+FEW = 1_000  # issues with a label: up to here they are looked at one by one
 
 
 @op(group="plan", cli="label list")
@@ -80,6 +82,19 @@ def replace(tx: Tx, issue: str, names: list[str], *, create: bool) -> None:
     """Give an issue exactly these labels."""
     tx.change(SQL.detach_all, issue=issue)
     attach(tx, issue, names, create=create)
+
+
+def ids(tx: Tx, names: list[str]) -> str:
+    """The ids of those of some labels that there are, as a list for SQL."""
+    rows = tx.all(SQL.ids, labels=wire.dumps([name.lower() for name in names]))
+    return wire.dumps([row.id for row in rows])
+
+
+def are_few(tx: Tx, labels: str, most: int | None = None) -> bool:
+    """Whether at most so many issues have any of some labels, given by `ids`."""
+    most = FEW if most is None else most
+    counted = tx.one(SQL.counted, labels=labels, most=most + 1)
+    return counted is not None and counted.issues <= most
 
 
 def _known(tx: Tx, name: str) -> Row:

@@ -21,3 +21,10 @@ UPDATE label SET name = :name, normal = :normal WHERE id = :id
 
 -- name: describe
 UPDATE label SET description = :description WHERE id = :id
+
+-- name: ids
+SELECT id FROM label WHERE normal IN (SELECT value FROM json_each(CAST(:labels AS TEXT)))
+
+-- name: counted
+SELECT count(*) AS issues FROM (SELECT issue FROM issue_label
+  WHERE label IN (SELECT value FROM json_each(CAST(:labels AS TEXT))) LIMIT :most) counted

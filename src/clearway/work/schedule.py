@@ -14,6 +14,7 @@ from clearway.errors import Refusal
 from clearway.lifecycle import PRIORITIES, REPEATED_FAILURES
 from clearway.untrusted import folded
 from clearway.work import issues
+from clearway.work import labels as labelling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from clearway.db.tx import Tx
 
 SQL = statements(__file__)
-FEW = 1_000  # issues with a label: up to here they are looked at one by one
+FEW = labelling.FEW
 _NEEDS_SHOWN = 60  # characters
 
 
@@ -51,7 +52,7 @@ class Wanted:
     def given(self, tx: Tx) -> dict[str, Any]:
         """The values of the statements that choose."""
         return {
-            "labels": None if self.labels is None else _label_ids(tx, self.labels),
+            "labels": None if self.labels is None else labelling.ids(tx, self.labels),
             "epic": None if self.epic is None else issues.find(tx, self.epic).id,
             "able": wire.dumps(self.able),
             "agent": tx.caller.agent,
@@ -110,7 +111,7 @@ def _reason(tx: Tx, best: Row) -> str:
 def _best(tx: Tx, wanted: Wanted, given: dict[str, Any]) -> Row | None:
     """The first that passes; what has failed again and again only when there is nothing else."""
     labels = given["labels"]
-    statement = SQL.best_of_few if labels is not None and _are_few(tx, labels) else SQL.best
+    statement = SQL.best_of_few if labels is not None and labelling.are_few(tx, labels, FEW) else SQL.best
     return _first(tx, statement, wanted, given, failing=0) or _first(tx, statement, wanted, given, failing=1)
 
 
@@ -149,13 +150,3 @@ def _why_not(tx: Tx, issue: Row, given: dict[str, Any]) -> str:
 
 def _without(given: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in given.items() if key != name}
-
-
-def _label_ids(tx: Tx, labels: list[str]) -> str:
-    rows = tx.all(SQL.label_ids, labels=wire.dumps([label.lower() for label in labels]))
-    return wire.dumps([row.id for row in rows])
-
-
-def _are_few(tx: Tx, labels: str) -> bool:
-    counted = tx.one(SQL.labelled, labels=labels, most=FEW + 1)
-    return counted is not None and counted.issues <= FEW

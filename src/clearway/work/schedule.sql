@@ -82,10 +82,3 @@ WHERE i.id = few.issue
   AND NOT EXISTS (SELECT 1 FROM attempt a
     WHERE a.issue = i.id AND (a.status = 'active' OR (a.kind = 'work' AND a.session = :session)))
 ORDER BY i.priority DESC, i.unblocks DESC, i.number LIMIT 1
-
--- name: label_ids
-SELECT id FROM label WHERE normal IN (SELECT value FROM json_each(CAST(:labels AS TEXT)))
-
--- name: labelled
-SELECT count(*) AS issues FROM (SELECT issue FROM issue_label
-  WHERE label IN (SELECT value FROM json_each(CAST(:labels AS TEXT))) LIMIT :most) counted

@@ -334,8 +334,12 @@ CREATE TABLE issue (
 CREATE INDEX issue_ready ON issue (priority DESC, unblocks DESC, number)
   WHERE status = 'ready' AND archived_wall IS NULL AND open_blockers = 0 AND type <> 'epic';
 CREATE INDEX issue_order ON issue (priority DESC, number);
+CREATE INDEX issue_shown ON issue (priority, number) WHERE archived_wall IS NULL;
+CREATE INDEX issue_kind ON issue (type, status, priority, number) WHERE archived_wall IS NULL;
+CREATE INDEX issue_free ON issue (status, priority, number)
+  WHERE archived_wall IS NULL AND open_blockers = 0 AND type <> 'epic' AND status IN ('ready', 'review');
 CREATE INDEX issue_in_review ON issue (id) WHERE status = 'review' AND archived_wall IS NULL;
-CREATE INDEX issue_parent ON issue (parent) WHERE parent IS NOT NULL;
+CREATE INDEX issue_parent ON issue (parent, priority, number) WHERE parent IS NOT NULL;
 CREATE INDEX issue_status ON issue (status, priority DESC, number) WHERE archived_wall IS NULL;
 CREATE INDEX issue_blocking ON issue (unblocks DESC, number)
   WHERE unblocks > 0 AND archived_wall IS NULL AND status NOT IN ('done', 'cancelled');
