@@ -177,6 +177,10 @@ def test_a_thousand_issues_fit_the_budget_with_ready_work(world: World) -> None:
     shown = graph["summary"]["nodes"]
     assert shown + sum(graph["summary"]["left_out"].values()) == 1_000
     assert graph["summary"]["left_out"]["done"] == 300
+    agent.ask("update_project", key="LONGERKEYS")
+    renamed = agent.ask("get_planning_graph")
+    assert 7_000 < size(renamed) <= 8_000
+    assert renamed["entry_points"][0] == urgent.replace("ISSUE", "LONGERKEYS")
     more = agent.ask("get_planning_graph", max_nodes=500, max_bytes=500_000)
     assert (len(more["nodes"]), more["truncation_reason"]) == (500, "node_limit")
     around = agent.ask("get_issue_graph", root_issue_id=best, depth=5)

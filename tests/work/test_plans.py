@@ -253,3 +253,16 @@ def test_a_plan_that_nobody_could_begin_is_warned_about(world: World) -> None:
 
     assert [warning["code"] for warning in idle["warnings"]] == ["NOTHING_CLAIMABLE"]
     assert (busy["warnings"], busy["summary"]["claimable"]) == ([], 1)
+
+
+def test_refs_may_use_the_word_of_the_project(world: World) -> None:
+    agent = world.agent("planner")
+    made(agent, "old")
+    agent.ask("update_project", key="PAY")
+
+    reply = apply(agent, issues=[task("new")], relations=[blocks("pay-1", "new")])
+
+    assert reply["created"]["new"]["display_id"] == "PAY-2"
+    assert agent.ask("get_issue", issue_id="ISSUE-2")["open_blockers"] == 1
+    assert judged(agent, issues=[task("pay-7")]) == [(0, "issues[0].ref", "RESERVED_REF")]
+    assert judged(agent, issues=[task("play-7")]) == []

@@ -17,6 +17,7 @@ from clearway.limits import (
     GRAPH_NODES_READ_MAX,
     GRAPH_PATH_SHOWN,
     GRAPH_WAITS_READ_MAX,
+    ISSUE_KEY,
     PLANNING_DEPTH,
 )
 from clearway.op import op
@@ -143,6 +144,7 @@ class _Graph:
             hierarchy=way.hierarchy,
             limit=GRAPH_EDGES_READ_MAX,
         )
+        self._longer = max(0, len(tx.opening.issue_key) - len(ISSUE_KEY))  # each name, as the door says it
         self._edges: dict[str, list[Row]] = {}
         for edge in edges:
             self._edges.setdefault(edge.source, []).append(edge)
@@ -160,12 +162,12 @@ class _Graph:
         """As much as fits. there: how many issues of each status there are to be shown or named as left out."""
         path = [_name(row) for row in self._path[:GRAPH_PATH_SHOWN]]
         reply = _largest_frame(path)
-        room = max_bytes - _size(reply)
+        room = max_bytes - self._size(reply)
         nodes: dict[str, Row] = {}
         full = False
         for row in order[:max_nodes]:
             item, cut = _shortened(_node(row), max(_NODE_BYTES, max_bytes // 10))
-            bytes_taken = _size(item) + 1 + self._bytes_elsewhere(row)
+            bytes_taken = self._size(item) + 1 + self._bytes_elsewhere(row)
             full = full or cut or bytes_taken > room
             if bytes_taken > room:
                 continue
@@ -175,10 +177,10 @@ class _Graph:
             for edge in self._edges.get(row.id, ()):
                 told = _edge(edge)
                 if edge.source in nodes and edge.target in nodes:
-                    if _size(told) + 1 > room:
+                    if self._size(told) + 1 > room:
                         full = True
                         continue
-                    room -= _size(told) + 1
+                    room -= self._size(told) + 1
                     reply["edges"].append(told)
         shown = _by_status(nodes.values())
         left = {status: count - shown.get(status, 0) for status, count in there.items()}
@@ -202,7 +204,11 @@ class _Graph:
     def _bytes_elsewhere(self, row: Row) -> int:
         """What the name of a node takes in the lists beside the nodes."""
         lists = int(issues.is_claimable(row)) + int(row.id in self._blocking)
-        return lists * (_size(_name(row)) + 1)
+        return lists * (self._size(_name(row)) + 1)
+
+    def _size(self, value: Any) -> int:
+        text = wire.dumps(value)
+        return len(text.encode()) + self._longer * text.count(f'"{ISSUE_KEY}-')
 
 
 def _largest_frame(path: list[str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from clearway.db import Row, statements
 from clearway.errors import Refusal
 from clearway.lifecycle import TERMINAL
 from clearway.limits import (
+    ISSUE_KEY,
     PLAN_DECISIONS_MAX,
     PLAN_ERRORS_SHOWN,
     PLAN_ISSUES_MAX,
@@ -210,7 +211,7 @@ class _Plan:
     def _read_ref(self, place: int, ref: str | None) -> None:
         if ref is None:
             return
-        if is_of_an_issue(ref):
+        if is_of_an_issue(ref, self._tx.opening.issue_key):
             self.fault("issues", place, "ref", "RESERVED_REF", "must not look like the id of an issue")
         elif ref in self._refs:
             self.fault("issues", place, "ref", "DUPLICATE_REF", f"is the ref of issues[{self._refs[ref]}], too")
@@ -338,7 +339,7 @@ class _Plan:
         if ref in self._refs:
             return _new(self._refs[ref])
         try:
-            issue = stored.find(self._tx, ref) if is_of_an_issue(ref) else None
+            issue = stored.find(self._tx, ref) if is_of_an_issue(ref, self._tx.opening.issue_key) else None
         except Refusal:
             issue = None
         if issue is None:
@@ -380,8 +381,10 @@ def _new(place: int) -> str:
     return f"+{place}"
 
 
-def is_of_an_issue(ref: str) -> bool:
-    """Whether a ref has the form of ISSUE-42, 42 or an id; a name such as step-2 has not."""
+def is_of_an_issue(ref: str, key: str = ISSUE_KEY) -> bool:
+    """Whether a ref has the form of ISSUE-42, 42 or an id; a name such as step-2 has not. key: what else stands before
+    the numbers of this project."""
     text = ref.strip().upper()
-    digits = text.removeprefix("ISSUE-").removeprefix("#")
-    return (digits.isascii() and digits.isdigit()) or clock.is_id(text)
+    word, _, number = text.removeprefix("#").rpartition("-")
+    is_number = number.isascii() and number.isdigit() and word in ("", ISSUE_KEY, key)
+    return is_number or clock.is_id(text)

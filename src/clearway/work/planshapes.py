@@ -25,12 +25,14 @@ class Draft(TypedDict):
 
 
 class Drafts(Kind):
-    """Entries of one shape. One more than `most` is handed on, so that too many can be told from enough."""
+    """Entries of one shape. One more than `most` is handed on, so that too many can be told from enough. shown: a model
+    is told the shape; rare: fields that are taken, and of which it is not told."""
 
-    def __init__(self, shape: Any, most: int, *, shown: bool) -> None:
+    def __init__(self, shape: Any, most: int, *, shown: bool, rare: tuple[str, ...] = ()) -> None:
         self._record = Record(shape)
         self._most = most
         self._shown = shown
+        self._rare = rare
 
     def check(self, value: Any, field: str, where: Where) -> list[Draft]:
         if not isinstance(value, list):
@@ -38,8 +40,12 @@ class Drafts(Kind):
         return [self._draft(item, where) for item in cast("list[Any]", value)[: self._most + 1]]
 
     def schema(self) -> dict[str, Any]:
-        shape = self._record.schema() if self._shown else {"type": "object"}
-        shape.pop("additionalProperties", None)  # said for the whole, and every other field is refused by its name
+        if not self._shown:
+            return {"type": "array", "items": {"type": "object"}}
+        shape = self._record.schema()
+        del shape["additionalProperties"]  # any other field is refused by its name
+        for name in self._rare:
+            del shape["properties"][name]
         return {"type": "array", "items": shape}
 
     def _draft(self, item: Any, where: Where) -> Draft:
@@ -98,9 +104,10 @@ class DecisionShape(TypedDict):
     supersedes_id: NotRequired[arguments.DecisionRef]
 
 
-PlanIssues = Annotated[list[Draft], Drafts(IssueShape, limits.PLAN_ISSUES_MAX, shown=True)]
+_RARE = ("create_missing_labels", "blocked_reason", "reserved_for")
+PlanIssues = Annotated[list[Draft], Drafts(IssueShape, limits.PLAN_ISSUES_MAX, shown=True, rare=_RARE)]
 PlanRelations = Annotated[list[Draft], Drafts(RelationShape, limits.PLAN_RELATIONS_MAX, shown=True)]
-PlanDecisions = Annotated[list[Draft], Drafts(DecisionShape, limits.PLAN_DECISIONS_MAX, shown=True)]
+PlanDecisions = Annotated[list[Draft], Drafts(DecisionShape, limits.PLAN_DECISIONS_MAX, shown=True, rare=("status",))]
 # The same, for the tool that only looks: a model reads the shape once.
 JudgedIssues = Annotated[list[Draft], Drafts(IssueShape, limits.PLAN_ISSUES_MAX, shown=False)]
 JudgedRelations = Annotated[list[Draft], Drafts(RelationShape, limits.PLAN_RELATIONS_MAX, shown=False)]
