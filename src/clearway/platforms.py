@@ -70,6 +70,23 @@ def command_line(pid: int) -> list[str]:
         return []
 
 
+def working_folders(program: str) -> list[str] | None:
+    """Where the processes stand whose program's name begins so; None where that cannot be seen."""
+    if MACOS or not os.path.isdir("/proc/self"):
+        return None
+    found: list[str] = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/comm", encoding="utf-8", errors="replace") as opened:
+                if opened.read(64).startswith(program):
+                    found.append(os.readlink(f"/proc/{name}/cwd"))
+        except OSError:
+            continue  # over by now, or not ours to look at
+    return found
+
+
 def boot_id() -> str:
     """An identifier that changes with every boot of the machine."""
     if LINUX:

@@ -479,16 +479,5 @@ def tell_rescue(tx: Tx, checkout: str, ref: str, command: str, hits: list[Hit]) 
 
 def git_works_in(root: str) -> bool:
     """Whether a git process of this machine stands in the tree. Where that cannot be seen, it is taken to."""
-    if platforms.MACOS or not os.path.isdir("/proc/self"):
-        return True
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            with open(f"/proc/{name}/comm", encoding="utf-8", errors="replace") as opened:
-                program = opened.read(64).strip()
-            if program.startswith("git") and paths.covers(root, os.readlink(f"/proc/{name}/cwd")):
-                return True
-        except OSError:
-            continue  # over by now, or not ours to look at
-    return False
+    folders = platforms.working_folders("git")
+    return folders is None or any(paths.covers(root, folder) for folder in folders)
