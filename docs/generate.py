@@ -17,6 +17,7 @@ from clearway import arguments, errors, lifecycle, limits
 from clearway.arguments import Choice, Flag, Kind, Many, Parameter, PathText, Record, Text, Whole
 from clearway.catalog import OPERATIONS
 from clearway.op import Operation
+from clearway.work.planshapes import Drafts
 
 DOCS = Path(__file__).resolve().parent
 
@@ -75,7 +76,8 @@ def told(operation: Operation) -> str:
         writes(operation),
     ]
     if operation.keyed:
-        reached.append(f"takes an `idempotency_key`, kept for the {operation.keyed}")
+        takes = "needs" if operation.key_required else "takes"
+        reached.append(f"{takes} an `idempotency_key`, kept for the {operation.keyed}")
     listed = arguments.parameters(operation)
     rows = [(f"`{each.name}`", shape(each.kind), need(each), each.about) for each in listed]
     parts = [f"### {operation.name}", arguments.description(operation), "; ".join(reached) + "."]
@@ -101,6 +103,8 @@ def shape(kind: Kind) -> str:
             return "true or false"
         case Many():
             return f"list, at most {kind.most:,}: {shape(kind.kind)}"
+        case Drafts():
+            return f"list, at most {kind.most:,}: object of {words(kind.record.fields)}"
         case Record():
             return "object of " + words(kind.fields)
         case PathText():
@@ -157,7 +161,9 @@ UNITS = {"_ms": "milliseconds", "_seconds": "seconds", "_chars": "characters", "
 
 
 def amount(name: str, value: Any) -> str:
-    """A number with its unit, which stands in the name."""
+    """A number with its unit, which stands in the name; a word as it is."""
+    if isinstance(value, str):
+        return f"`{value}`"
     lower = name.lower()
     unit = next((unit for mark, unit in UNITS.items() if mark in lower), "")
     return f"{value:,} {unit}".strip()

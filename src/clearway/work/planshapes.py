@@ -29,20 +29,20 @@ class Drafts(Kind):
     is told the shape; rare: fields that are taken, and of which it is not told."""
 
     def __init__(self, shape: Any, most: int, *, shown: bool, rare: tuple[str, ...] = ()) -> None:
-        self._record = Record(shape)
-        self._most = most
+        self.record = Record(shape)
+        self.most = most
         self._shown = shown
         self._rare = rare
 
     def check(self, value: Any, field: str, where: Where) -> list[Draft]:
         if not isinstance(value, list):
             raise Problem(field, "INVALID_VALUE", "must be a list")
-        return [self._draft(item, where) for item in cast("list[Any]", value)[: self._most + 1]]
+        return [self._draft(item, where) for item in cast("list[Any]", value)[: self.most + 1]]
 
     def schema(self) -> dict[str, Any]:
         if not self._shown:
             return {"type": "array", "items": {"type": "object"}}
-        shape = self._record.schema()
+        shape = self.record.schema()
         del shape["additionalProperties"]  # any other field is refused by its name
         for name in self._rare:
             del shape["properties"][name]
@@ -53,13 +53,13 @@ class Drafts(Kind):
             return {"given": {}, "problems": [("", "INVALID_VALUE", "must be an object")]}
         entry = {name: value for name, value in cast("dict[str, Any]", item).items() if value is not None}
         draft: Draft = {"given": {}, "problems": []}
-        unknown = [name for name in entry if name not in self._record.fields]
+        unknown = [name for name in entry if name not in self.record.fields]
         for name in unknown[:_NAMES_SHOWN]:
             draft["problems"].append((folded(str(name), _NAME_CHARS), "UNSUPPORTED", "is not a field of this object"))
         draft["problems"] += [
-            (name, "REQUIRED", "is required") for name in self._record.required if entry.get(name) is None
+            (name, "REQUIRED", "is required") for name in self.record.required if entry.get(name) is None
         ]
-        for name, kind in self._record.fields.items():
+        for name, kind in self.record.fields.items():
             if name in entry:
                 try:
                     draft["given"][name] = kind.check(entry[name], name, where)
