@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import Agent, World
-from tests.work.test_attempts import complete, fail, ready_issue
+from tests.work.test_attempts import complete, fail, proof, ready_issue
 
 
 def nth(agent: Agent, **given: Any) -> dict[str, Any]:
@@ -134,3 +134,41 @@ def test_the_next_review_is_the_most_urgent_that_others_did(world: World) -> Non
     ]
     assert reviewer.refused("claim_issue", next=True, kind="review").code == "NOTHING_TO_CLAIM"
     assert nth(reviewer, kind="review", capabilities=["gpu"])["display_id"] == able
+
+
+def test_work_is_handed_over_to_one_agent_with_what_was_left(world: World) -> None:
+    ready_issue(world)
+    agent = world.agent("claude-code")
+    claim = agent.ask("claim_issue", issue_id="ISSUE-1")
+
+    reply = agent.ask(
+        "finish_attempt",
+        **proof(claim),
+        outcome="interrupted",
+        interruption_reason_code="handoff",
+        result_summary="The lexer is done.",
+        hand_over_to="gemini",
+    )
+
+    assert reply["issue_version"] == agent.ask("get_issue", issue_id="ISSUE-1")["version"] == 2
+    assert world.agent("codex").refused("claim_issue", issue_id="ISSUE-1").code == "ISSUE_RESERVED"
+    taken = world.agent("gemini").ask("claim_issue", next=True)
+    assert taken["context"]["previous_attempt"]["result_summary"] == "The lexer is done."
+    assert taken["why"] == "medium priority, reserved for you, the oldest of its kind"
+
+
+def test_what_is_done_is_handed_to_nobody(world: World) -> None:
+    ready_issue(world)
+    agent = world.agent("claude-code")
+    claim = agent.ask("claim_issue", issue_id="ISSUE-1")
+
+    refusal = agent.refused(
+        "finish_attempt",
+        **proof(claim),
+        outcome="completed",
+        target_issue_status="done",
+        result_summary="x",
+        hand_over_to="gemini",
+    )
+
+    assert [(detail["field"], detail["code"]) for detail in refusal.details] == [("hand_over_to", "FORBIDDEN")]

@@ -68,9 +68,9 @@ class Paper:
 
 def text(operation: str, result: Result, paper: Paper, words: str = "") -> str:
     """The lines for the answer of one operation. words: those it was asked with."""
-    from clearway.surfaces import errands, letters, stories
+    from clearway.surfaces import errands, letters, stories, verdicts
 
-    writers = _WRITERS | stories.WRITERS | letters.WRITERS | errands.WRITERS
+    writers = _WRITERS | stories.WRITERS | letters.WRITERS | errands.WRITERS | verdicts.WRITERS
     return paper.flowed(writers.get(words, writers.get(operation, fields))(result, paper))
 
 
@@ -128,6 +128,8 @@ def _issue_lines(issue: Result) -> list[str]:
         lines.append(f"  kept for {folded(issue['reserved_for'], _CHARS)}")
     if issue.get("paths"):
         lines.append("  changes " + folded(", ".join(issue["paths"]), 1_000))
+    if issue.get("needs"):
+        lines.append("  needs " + folded(", ".join(issue["needs"]), 1_000))
     if issue.get("labels"):
         lines.append("  labels: " + folded(", ".join(issue["labels"]), 1_000))
     if issue.get("blocked_reason"):
@@ -148,7 +150,8 @@ def _claimed(result: Result, paper: Paper) -> str:
     ]
     if "context" in result:
         lines += ["", *_context_lines(result["context"], paper)]
-    ending = "--outcome completed --target done --summary TEXT" if result["kind"] == "work" else "--outcome completed"
+    ending = "--target done" if result["kind"] == "work" else "--review-outcome approved|changes_requested"
+    ending = f"--outcome completed {ending} --summary TEXT"
     return "\n".join([*lines, "", "When done:", f"  clearway attempt finish {ending}"])
 
 
@@ -173,6 +176,10 @@ def _context_lines(context: Result, paper: Paper) -> list[str]:
     if "since_checkpoint" in context:
         note = context["since_checkpoint"]
         lines += [f"Seen of {note['agent']} since then, {paper.moment(note['at'])}:", *_note_lines(note)]
+    if context.get("decisions") or "review" in context:
+        from clearway.surfaces import verdicts
+
+        lines += verdicts.in_context(context)
     if "previous_attempt" in context:
         lines += _previous_lines(context["previous_attempt"], paper)
     for note in context.get("notes", []):
@@ -246,11 +253,17 @@ def _room(result: Result, paper: Paper) -> str:
     weak = list(dict.fromkeys(agent["agent"] for agent in result["agents"] if "hooks" in agent))
     if weak:
         parts.append(f"{', '.join(weak)}: advisory only; a refusal does not stop what it writes (clearway doctor).")
+    if "unchecked" in result:
+        parts.append(_unchecked(result))
     if result.get("waiting_for_you"):
         from clearway.surfaces import letters
 
         parts.append(letters.waiting(result["waiting_for_you"]))
     return "\n".join(parts)
+
+
+def _unchecked(result: Result) -> str:
+    return f"{count(result['unchecked'], 'call')} passed unchecked within a day; clearway doctor says why."
 
 
 def _agent_row(agent: Result, mine: str, paper: Paper) -> list[str]:
@@ -318,6 +331,8 @@ def status(state: Result, paper: Paper) -> str:
         parts.append(f"the {guard(state['guard'], paper)}")
     if "advisory" in state:
         parts.append(f"advisory only: {', '.join(state['advisory'])}")
+    if "unchecked" in state:
+        parts.append(f"{count(state['unchecked'], 'call')} unchecked")
     return "clearway: " + ", ".join(parts)
 
 
@@ -333,6 +348,8 @@ def overview(state: Result, paper: Paper) -> str:
         lines = [f"{you}{here}, {held}, {ready} ready to claim."]
     if "guard" in state:
         lines.append(f"The {guard(state['guard'], paper)}: every edit passes; clearway on switches it on.")
+    if "unchecked" in state:
+        lines.append(_unchecked(state))
     refused = state.get("refused")
     if refused:
         newest = f"{folded(refused['agent'], 40)} at {paper.moment(refused['at'])}: {folded(refused['what'], 160)}"

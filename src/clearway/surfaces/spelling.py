@@ -25,6 +25,7 @@ SUBJECTS = (
     "source_issue_id",
     "target_issue_id",
     "attempt_id",
+    "review_request_id",
     "message_id",
     "task_id",
     "title",
@@ -36,6 +37,7 @@ SUBJECTS = (
     "paths",
     "duration",
 )
+_NOTHING_PLACED = frozenset({"update_project"})
 _PLACED_TOO = {"add_comment": ("content",), "set_setting": ("value",)}
 SHORT = {
     "lease_token": "--token",
@@ -45,8 +47,17 @@ SHORT = {
     "since_event_id": "--since",
     "relation_type": "--type",
     "parent_issue_id": "--parent",
+    "issue_id": "--issue",
+    "review_request_id": "--review",
+    "supersedes_id": "--supersedes",
+    "reserved_for": "--for",
 }
-_SINGULAR = {"statuses": "status", "effective_statuses": "effective-status", "priorities": "priority"}
+_SINGULAR = {
+    "statuses": "status",
+    "effective_statuses": "effective-status",
+    "priorities": "priority",
+    "capabilities": "capability",
+}
 # One word for the two codes: which of them is meant follows from the outcome.
 REASON = "reason"
 _REASONS = {"failed": "failure_reason_code", "interrupted": "interruption_reason_code"}
@@ -141,15 +152,26 @@ class Slot:
         return metavar(self.one, self.name)
 
 
+# What is not asked about when an issue is kept for somebody.
+_RESERVED_WITHOUT = tuple(name for name in arguments.ChangesShape.__annotations__ if name != "reserved_for")
+
 # operation -> further words of its own: what they fix, what they have no option for, and what they are good for
 _MORE_WORDS: dict[str, tuple[tuple[str, dict[str, Any], tuple[str, ...], str], ...]] = {
-    "claim_issue": (("next", {"next": True}, ("issue_id",), "Claim the best ready issue."),),
+    "claim_issue": (("next", {"next": True}, ("issue_id", "review_request_id"), "Claim the best ready issue."),),
     "room": (("who", {}, (), ""),),
     "send_message": (("say", {"to": "*"}, ("kind",), "Tell everybody something."),),
     "update_task": (
         ("task start", {"state": "started"}, ("result",), "Say that you have begun with a task, or still are at it."),
         ("task done", {"state": "succeeded"}, ("lease_seconds",), "Give back a task that is done, with its result."),
         ("task fail", {"state": "failed"}, ("lease_seconds",), "Give back a task that came to nothing, and say why."),
+    ),
+    "update_issue": (
+        (
+            "issue reserve",
+            {},
+            (*_RESERVED_WITHOUT, "create_missing_labels"),
+            "Keep an issue for one agent, for a day; --for '' frees it.",
+        ),
     ),
     "archive_issue": (
         ("issue archive", {"archived": True}, (), "Put an issue away; it keeps its history."),
@@ -181,7 +203,7 @@ def _slots(command: Command) -> list[Slot]:
     gone = {*command.fixed, *command.without}
     listed = [each for each in arguments.parameters(command.operation) if each.name not in gone]
     placed = [each for each in listed if each.name in SUBJECTS]
-    placed = [each for each in placed if each.required] or placed[:1]
+    placed = [each for each in placed if each.required] or placed[: command.operation.name not in _NOTHING_PLACED]
     placed += [each for each in listed if each.name in _PLACED_TOO.get(command.operation.name, ())]
     if command.operation.keyed:
         listed.append(arguments.KEY)
@@ -195,6 +217,8 @@ def _slots(command: Command) -> list[Slot]:
             continue
         if isinstance(parameter.kind, Patch):
             for name, kind in parameter.kind.fields.items():
+                if name in gone:
+                    continue
                 field = Parameter(name, kind, required=False, default=None, about="")
                 options = _options(field, taken)
                 slots.append(Slot(field, required=False, placed=False, options=options, patch=parameter.kind))

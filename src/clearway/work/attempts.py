@@ -12,7 +12,7 @@ from clearway.db import Row, statements
 from clearway.errors import Refusal
 from clearway.leasing import attempt_lives_until, has_lapsed
 from clearway.lifecycle import REVIEW_OUTCOMES, may_move
-from clearway.limits import CONTEXT_BYTES
+from clearway.limits import CONTEXT_BYTES, RESERVATION_MS
 from clearway.op import op
 from clearway.untrusted import folded
 from clearway.work import claiming, completion, issues, reviews, schedule
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from clearway.arguments import (
         Acknowledged,
+        AgentName,
         Artifacts,
         AttemptRef,
         FailureCode,
@@ -77,7 +78,7 @@ def claim_issue(
     issue_id: the issue, as ISSUE-42 or its id.
     next: choose the best ready issue instead.
     labels: next with any of these.
-    capabilities: what you can do; next passes over what needs more.
+    capabilities: next passes over what needs more.
     """
     claiming.check_one_way(issue_id, review_request_id, kind, next=next)
     if not next and (labels, priorities, epic_id) != (None, None, None):
@@ -157,7 +158,7 @@ def save_attempt_note(
     core=True,
     keyed="agent",
     cli="attempt finish",
-    rare=("artifacts", "reason_details", "follow_up_issue_id"),
+    rare=("artifacts", "reason_details", "follow_up_issue_id", "hand_over_to"),
 )
 def finish_attempt(
     tx: Tx,
@@ -176,6 +177,7 @@ def finish_attempt(
     artifacts: Artifacts | None = None,
     acknowledged_changes: Acknowledged | None = None,
     follow_up_issue_id: IssueRef | None = None,
+    hand_over_to: AgentName | None = None,
 ) -> dict[str, Any]:
     """End your attempt, give back its paths, and leave the result. Failed and interrupted are always accepted.
 
@@ -184,7 +186,8 @@ def finish_attempt(
     interruption_reason_code: with interrupted.
     verification: how you know it works.
     acknowledged_changes: as a refusal named them.
-    follow_up_issue_id: another issue in which what a review found goes on.
+    follow_up_issue_id: where else a review's findings go on.
+    hand_over_to: an agent; the issue is kept for it.
     """
     attempt = held(tx, attempt_id, lease_token, late=result_summary)
     given = {
@@ -209,8 +212,13 @@ def finish_attempt(
         "interruption_code": interruption_reason_code,
         "reason_details": reason_details,
     }
+    if hand_over_to is not None:
+        claiming.check_hand_over(issue, target)
     _attach(tx, attempt, artifacts)
     reply = _end(tx, attempt, issue, outcome, result, target, blocked_reason=blocked_reason, warnings=warnings)
+    if hand_over_to is not None:
+        reply["latest_event_id"] = _hand_over(tx, attempt, hand_over_to)
+        reply["issue_version"] += 1
     return _with_review(tx, attempt, reply, review_outcome, result_summary, follow_up)
 
 
@@ -421,6 +429,13 @@ def _end(
         "warnings": warnings or [],
         **({"released_paths": released} if released else {}),
     }
+
+
+def _hand_over(tx: Tx, attempt: Row, agent: str) -> int:
+    """The issue is kept for another agent, which next gives it to; the event that tells it."""
+    event = tx.tell("issue_updated", issue=attempt.issue, changed_fields=["reserved_for"], reserved_for=agent)
+    tx.change(SQL.keep_for, id=attempt.issue, agent=agent, until=tx.now + RESERVATION_MS, event=event, wall=tx.wall)
+    return event
 
 
 def _with_review(

@@ -39,3 +39,8 @@ UPDATE attempt SET status = :status, finished_wall = :wall, result_summary = :re
   verification = :verification, failure_code = :failure_code, interruption_code = :interruption_code,
   reason_details = :reason_details
 WHERE id = :id
+
+-- name: keep_for
+UPDATE issue SET reserved_for = :agent, reserved_until = :until, version = version + 1, latest_event = :event,
+  updated_wall = :wall
+WHERE id = :id

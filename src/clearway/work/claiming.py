@@ -8,7 +8,7 @@ from __future__ import annotations
 from clearway import clock, lapse
 from clearway.db import Row
 from clearway.errors import Refusal
-from clearway.lifecycle import CLAIM_KIND
+from clearway.lifecycle import CLAIM_KIND, TERMINAL
 from clearway.work import blocking, issues, reviews, schedule
 
 TYPE_CHECKING = False
@@ -59,6 +59,12 @@ def follow_up(tx: Tx, issue: Row, outcome: str | None, reference: str | None) ->
     if further.id == issue.id:
         raise _field("follow_up_issue_id", "FORBIDDEN", "Name another issue; the reviewed one goes on by itself.")
     return further
+
+
+def check_hand_over(issue: Row, target: str | None) -> None:
+    """What has ended is not kept for anybody."""
+    if (target or issue.status) in TERMINAL:
+        raise _field("hand_over_to", "FORBIDDEN", "hand_over_to goes with an issue that goes on.")
 
 
 def _check_status(issue: Row, kind: str, *, fits: bool) -> None:

@@ -42,11 +42,9 @@ def record_decision(
     status: DecisionStatus = "active",
     supersedes_id: DecisionRef | None = None,
 ) -> dict[str, Any]:
-    """Record what was decided and why, for the project or for one issue; whoever works there is told.
+    """Record what was decided and why, for the project or for one issue; its summary stands in every work context.
 
-    summary: what every work context shows.
-    content: reasons, and what was given up.
-    supersedes_id: the decision that this one replaces.
+    supersedes_id: the one it replaces.
     """
     issue = None if issue_id is None else issues.find(tx, issue_id)
     made = record(
@@ -64,10 +62,7 @@ def list_decisions(
     limit: ListLimit = LIST_DEFAULT,
     cursor: Cursor | None = None,
 ) -> dict[str, Any]:
-    """Read the decisions of the project, or of one issue, whole and newest first.
-
-    status: active ones are in force.
-    """
+    """Read the decisions of the project, or of one issue, whole and newest first."""
     rows = tx.all(
         SQL.list_project if issue_id is None else SQL.list_issue,
         **({} if issue_id is None else {"issue": issues.find(tx, issue_id).id}),

@@ -21,10 +21,7 @@ GUIDES = ("workflow", "lifecycle", "handoff", "room")  # the MCP server offers a
 
 @op(group="admin", cli="project show")
 def get_project(tx: Tx, include_instructions: Yes = False) -> dict[str, Any]:
-    """Read which project this is, who you are in it, what is supported and within which limits.
-
-    include_instructions: what its people ask of everybody who works here.
-    """
+    """Read which project this is, who you are in it, what is supported and within which limits."""
     return {
         "project": _shown(tx, _stored(tx), instructions=include_instructions),
         "session": {"agent": tx.caller.agent, "session": tx.caller.key},
@@ -58,10 +55,9 @@ def get_project(tx: Tx, include_instructions: Yes = False) -> dict[str, Any]:
 def update_project(
     tx: Tx, name: ProjectName | None = None, key: IssueKey | None = None, instructions: Instructions | None = None
 ) -> dict[str, Any]:
-    """Say what the project is called, what its issues are called, and what is asked of everybody who works in it.
+    """Set the project's name, the word for its issues, and what is asked of all who work in it.
 
-    key: what stands before the number, as PAY in PAY-42; ISSUE-42 goes on meaning the same.
-    instructions: an empty text clears them.
+    key: PAY makes PAY-42; ISSUE-42 stays valid.
     """
     stored = _stored(tx)
     given = {"name": name, "issue_key": key, "instructions": instructions}
@@ -70,9 +66,7 @@ def update_project(
     changed = [field for field in given if after[field] != stored[field]]
     if changed:
         tx.change(SQL.update, **after)
-        shown = {
-            field: after[field] for field in changed if field != "instructions"
-        }  # long texts are read from the room
+        shown: dict[str, Any] = {field: after[field] for field in changed if field != "instructions"}
         tx.tell("project_updated", changed_fields=[_CALLED.get(field, field) for field in changed], **shown)
     return {
         "project": _shown(tx, Row(after), instructions=False),

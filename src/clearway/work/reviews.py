@@ -46,10 +46,7 @@ def create_review_request(
     artifact_ids: ArtifactIds | None = None,
     supersedes_id: ReviewRef | None = None,
 ) -> dict[str, Any]:
-    """Ask for a review of an issue as it is now; another session claims it. Asking again answers the same request.
-
-    target_event_id: the last event you saw of it.
-    """
+    """Ask for a review of an issue as it is now, by another session. Asking again answers the same request."""
     issue = issues.find(tx, issue_id)
     issues.check_not_archived(issue)
     artifacts = [artifact.strip().upper() for artifact in artifact_ids or ()]
@@ -107,7 +104,7 @@ def cancel_review_request(tx: Tx, review_request_id: ReviewRef, expected_version
 
 @op(writes=True, group="plan", cli="review supersede")
 def supersede_review_request(tx: Tx, review_request_id: ReviewRef, expected_version: Version) -> dict[str, Any]:
-    """Close a review request because there is, or will be, something newer to look at."""
+    """Close a review request: there is something newer to look at."""
     return _withdrawn(tx, review_request_id, expected_version, "superseded")
 
 
