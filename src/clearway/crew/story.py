@@ -41,9 +41,10 @@ def path_history(tx: Tx, path: Placed, limit: HistoryLimit = LIST_DEFAULT) -> di
 def _told(tx: Tx, place: Place, limit: int) -> tuple[list[dict[str, Any]], bool]:
     """What the log has about a path and whatever covers or lies below it; whether there is more than was asked for."""
     found: list[dict[str, Any]] = []
-    before = tx.last_event + 1
-    for _ in range(HISTORY_EVENTS_READ_MAX // _READ_AT_ONCE):
-        events = tx.all(SQL.events, before=before, limit=_READ_AT_ONCE)
+    first = tx.one(SQL.floor, read=HISTORY_EVENTS_READ_MAX - 1)
+    floor, before = 0 if first is None else first.id, tx.last_event + 1
+    while True:
+        events = tx.all(SQL.events, before=before, floor=floor, names=_names(place), limit=_READ_AT_ONCE)
         for event in events:
             shown = _shown(event, place)
             if shown is not None:
@@ -51,9 +52,19 @@ def _told(tx: Tx, place: Place, limit: int) -> tuple[list[dict[str, Any]], bool]
                     return found, True
                 found.append(shown)
         if len(events) < _READ_AT_ONCE:
-            return found, False
+            return found, floor > 0
         before = events[-1].id
-    return found, True
+
+
+def _names(place: Place) -> str | None:
+    """What the text of an event about a path, about what covers it or about what lies below it has in it: cheaply
+    looked for, and only of a key that stands in such a text as it is."""
+    odd = any(sign in place.key + place.shown for sign in '"\\')
+    if odd or not place.key.isascii() or place.key == paths.ROOT:
+        return None
+    first, *rest = place.key.lower().split("/")
+    ends = [f'"{first}', f"/{first}", *(f"/{part}" for part in rest)]
+    return wire.dumps(['."', f"{(rest or [first])[-1]}/", *(end + close for end in ends for close in ('"', '/"'))])
 
 
 def _shown(event: Row, place: Place) -> dict[str, Any] | None:

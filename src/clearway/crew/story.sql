@@ -1,9 +1,20 @@
--- name: events
-SELECT id, type, at, session, agent, data FROM event
-WHERE id < :before AND type IN (
+-- The first of the newest so many events about paths, if there are so many. Both questions are those of one index.
+-- name: floor
+SELECT id FROM event WHERE type IN (
   'paths_claimed', 'paths_released', 'refused', 'overlap_noted', 'path_leaked', 'path_changed_outside', 'path_restored',
   'work_rescued'
 )
+ORDER BY id DESC LIMIT 1 OFFSET :read
+
+-- `names`: one of these is in whatever is about the path.
+-- name: events
+WITH w AS MATERIALIZED (SELECT value FROM json_each(CAST(:names AS TEXT)))
+SELECT id, type, at, session, agent, data FROM event
+WHERE id < :before AND id >= :floor AND type IN (
+  'paths_claimed', 'paths_released', 'refused', 'overlap_noted', 'path_leaked', 'path_changed_outside', 'path_restored',
+  'work_rescued'
+)
+  AND (:names IS NULL OR EXISTS (SELECT 1 FROM w WHERE instr(lower(data), w.value) > 0))
 ORDER BY id DESC LIMIT :limit
 
 -- name: since

@@ -306,7 +306,7 @@ CREATE TABLE leak (
 CREATE TABLE issue (
   id TEXT PRIMARY KEY,
   number INTEGER NOT NULL UNIQUE,
-  type TEXT NOT NULL CHECK (type IN ('epic', 'task', 'bug')),
+  type TEXT NOT NULL CHECK (type IN ('epic', 'task', 'bug', 'question')),
   title TEXT NOT NULL,
   description TEXT,
   acceptance_criteria TEXT,
@@ -331,7 +331,7 @@ CREATE TABLE issue (
   CHECK ((reserved_for IS NULL) = (reserved_until IS NULL)),
   CHECK ((status IN ('done', 'cancelled')) = (closed_wall IS NOT NULL))
 ) STRICT;
-CREATE INDEX issue_ready ON issue (priority DESC, unblocks DESC, number)
+CREATE INDEX issue_ready ON issue (status, priority DESC, unblocks DESC, number)
   WHERE status = 'ready' AND archived_wall IS NULL AND open_blockers = 0 AND type <> 'epic';
 CREATE INDEX issue_order ON issue (priority DESC, number);
 CREATE INDEX issue_shown ON issue (priority, number) WHERE archived_wall IS NULL;
@@ -522,6 +522,11 @@ CREATE TABLE event (
   data TEXT NOT NULL
 ) STRICT;
 CREATE INDEX event_issue ON event (issue, id) WHERE issue IS NOT NULL;
+-- The story of a path (crew/story.py) is told by these alone.
+CREATE INDEX event_of_paths ON event (id) WHERE type IN (
+  'paths_claimed', 'paths_released', 'refused', 'overlap_noted', 'path_leaked', 'path_changed_outside', 'path_restored',
+  'work_rescued'
+);
 
 -- Answers already given under an idempotency key. Replies are kept without tokens.
 CREATE TABLE answered (
