@@ -31,7 +31,7 @@ FILE_LINES_MAX = 700
 PURE = {
     "errors", "clock", "children", "alive", "platforms", "limits", "lifecycle", "leasing", "paths", "untrusted", "wire",
 }  # fmt: skip
-GROUND = PURE | {"driver", "beats", "opencalls", "trail", "proofs", "repository", "config", "db", "op", "arguments"}
+GROUND = PURE | {"driver", "beats", "opencalls", "tally", "trail", "proofs", "repository", "config", "db", "op", "arguments"}
 GROUND |= {"lapse", "policy"}
 NOUNS = {"work", "crew", "guard"}
 INSIDE = GROUND | NOUNS | {"catalog", "room", "rooms", "keeping"}
@@ -42,6 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "beats": PURE,
     "driver": set(),
     "opencalls": PURE | {"beats"},
+    "tally": PURE | {"beats"},
     "trail": PURE | {"beats"},
     "proofs": PURE,
     "config": PURE,

@@ -216,9 +216,10 @@ def release_of_attempt(tx: Tx, attempt: str) -> list[str]:
 def expire(tx: Tx, attempt: Row, why: str) -> None:
     """An attempt whose lease is over: notes and results stay, the issue's stored status is not touched."""
     tx.change(SQL.expire, id=attempt.id, wall=tx.wall)
-    event = tx.tell(
-        "attempt_expired", issue=attempt.issue, attempt=attempt.id, by=attempt, why=why, fence=attempt.fence
-    )
+    beat = _beat(tx, attempt)
+    silent = {} if beat is None else {"silent_ms": max(0, tx.now - beat)}  # how long the work lay still already
+    told = {"why": why, "fence": attempt.fence, **silent}
+    event = tx.tell("attempt_expired", issue=attempt.issue, attempt=attempt.id, by=attempt, **told)
     notify(tx, attempt.session, event)
     reopen_review(tx, attempt)
     release_of_attempt(tx, attempt.id)

@@ -28,7 +28,9 @@ SELECT id, session, agent, shown, checkout, fence FROM path_lease WHERE session 
 SELECT id, session, agent, shown, checkout, fence FROM path_lease WHERE attempt = :attempt
 
 -- name: attempts_of
-SELECT id, issue, session, agent, fence FROM attempt WHERE session = :session AND status = 'active'
+SELECT a.id, a.issue, a.session, a.agent, a.fence, s.named, s.beat_at, s.ended_at
+FROM attempt a JOIN session s ON s.id = a.session
+WHERE a.session = :session AND a.status = 'active'
 
 -- name: tasks_of
 SELECT l.fence AS id, l.task, l.session, l.agent, t.lapses, t.lapses_max FROM task_lease l JOIN task t ON t.id = l.task

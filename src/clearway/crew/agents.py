@@ -40,6 +40,7 @@ def room(tx: Tx, status: Doing | None = None) -> dict[str, Any]:
     if status is not None:
         say_doing(tx, status)
     from clearway.crew import roster
+    from clearway.tally import passages
 
     paths, _ = gone(tx)
     agents, ended = roster.listed(tx)
@@ -48,6 +49,7 @@ def room(tx: Tx, status: Doing | None = None) -> dict[str, Any]:
         **({"guard": guard} if (guard := policy.pause(tx)) is not None else {}),
         "agents": agents,
         **({"ended": ended} if ended else {}),
+        **({"unchecked": unchecked} if (unchecked := sum(passages(tx.home, tx.wall)[0].values())) else {}),
         "paths": [
             {
                 "path": lease.shown,

@@ -38,6 +38,8 @@ _OWN_TOOLS = "mcp__clearway__"  # moments.OWN_TOOLS
 _TRAIL_BYTES_MAX = 65_536  # limits.TRAIL_BYTES_MAX
 _READS_BYTES_MAX = 65_536  # limits.READS_BYTES_MAX
 _READERS = {"Read": "file_path", "NotebookRead": "notebook_path"}
+_TALLY_BYTES_MAX = 65_536  # limits.TALLY_BYTES_MAX
+_LOADED = time.monotonic_ns()
 _COMPANY_NS = 7_200_000_000_000  # limits.COMPANY_MS
 _OTHERS_MAX = 64
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=@")
@@ -53,13 +55,20 @@ def is_quiet(
     environ: the process's environment, as the interpreter has it without the `os` module. connect: how a
     process that stays reaches the file of a room.
     """
+    began = 0 if connect is None else now()
+    who: list[str] = []
     try:
-        return _is_quiet(client, raw, environ, connect or open_as_it_is)
+        if not _is_quiet(client, raw, environ, connect or open_as_it_is, who):
+            return False
     except Exception:
         return False
+    count(who[0], who[1], elapsed(began))
+    return True
 
 
-def _is_quiet(client: str, raw: bytes, environ: Mapping[bytes, bytes], connect: Callable[[str], Any]) -> bool:
+def _is_quiet(
+    client: str, raw: bytes, environ: Mapping[bytes, bytes], connect: Callable[[str], Any], who: list[str]
+) -> bool:
     home = environ.get(b"CLEARWAY_HOME", b"").decode()
     if client not in _CLIENTS or not home or not _UNQUIET.isdisjoint(environ):
         return False
@@ -69,6 +78,7 @@ def _is_quiet(client: str, raw: bytes, environ: Mapping[bytes, bytes], connect: 
         return False
     if session[0] == ".":  # such a name is spelled otherwise in our folders
         return False
+    who += (home, session)
     tool, given, asked = payload["tool_name"], payload["tool_input"], event == "PreToolUse"
     if tool in _EDITS:
         path = given[_EDITS[tool]]
@@ -86,6 +96,28 @@ def _is_quiet(client: str, raw: bytes, environ: Mapping[bytes, bytes], connect: 
     if tool in _READS:
         return not asked or tool not in _READERS or _note(home, session, given.get(_READERS[tool]))
     return tool.startswith(_OWN_TOOLS) and _announce(home, payload, asked=asked)
+
+
+def elapsed(since: int = 0) -> int:
+    """Microseconds since this module was loaded, or since a time that `now` gave."""
+    return (time.monotonic_ns() - (since or _LOADED)) // 1_000
+
+
+def now() -> int:
+    return time.monotonic_ns()
+
+
+def count(home: str, session: str, micros: int) -> None:
+    """Add this hook to what is counted of its session, if the full step has begun to (tally.line)."""
+    try:
+        descriptor = posix.open(f"{home}/run/figures/{session}", posix.O_WRONLY | posix.O_APPEND)
+        try:
+            if posix.fstat(descriptor).st_size < 2 * _TALLY_BYTES_MAX:
+                posix.write(descriptor, b"%d 0\n" % micros)
+        finally:
+            posix.close(descriptor)
+    except OSError:
+        pass
 
 
 def _is_nothing(command: Any) -> bool:

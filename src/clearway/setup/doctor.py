@@ -32,6 +32,7 @@ from clearway.setup import githooks, registrations
 from clearway.setup.connect import CLIENTS
 from clearway.setup.registrations import NOTICE, OK, PROBLEM, Check
 from clearway.setup.registrations import check as _check
+from clearway.tally import passages
 from clearway.untrusted import folded
 
 PREDECESSORS_VARIABLES = ("AGENT_LEASE_DB", "AGENT_LEASE_SOCKET")
@@ -41,9 +42,7 @@ LOG_BYTES_MAX = 100 * 1_048_576
 BACKUP_AGE_MS_MAX = 8 * 86_400_000
 SQL = statements(__file__)
 AskHost = Callable[[str], dict[str, Any] | None]
-_RECENT_MS = 24 * 3_600_000
 _PROBE_BYTES = 4_096
-_TAIL_BYTES = 65_536
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -80,7 +79,7 @@ def examine(settings: Settings, folder: str, *, full: bool = False, ask_host: As
 def report(settings: Settings, folder: str, found: list[Check]) -> dict[str, Any]:
     """The checks and what they were made of, for programs."""
     levels = {check["name"]: check["level"] for check in found}
-    counted, last = _passages(settings, settings.clock().wall())
+    counted, last = passages(settings.home, settings.clock().wall())
     hooks: dict[str, Any] = {"passed_unchecked": sum(counted.values()), "by_code": counted}
     if last:
         hooks["last"] = iso(last)
@@ -477,7 +476,7 @@ def _git_hooks(settings: Settings, place: Repository | None) -> Check:
 
 def _guard_open(settings: Settings, now: int) -> Check:
     """How often hooks let something pass that they could not check, within a day."""
-    counted, last = _passages(settings, now)
+    counted, last = passages(settings.home, now)
     if not counted:
         return _check("guard_open", OK, "no call passed unchecked in the last 24 hours")
     by_code = ", ".join(f"{code} {count}" for code, count in sorted(counted.items()))
@@ -487,23 +486,3 @@ def _guard_open(settings: Settings, now: int) -> Check:
     )
     return _check("guard_open", NOTICE, message, "CLEARWAY_FAIL_CLOSED=1 refuses such calls; the codes say what failed")
 
-
-def _passages(settings: Settings, now: int) -> tuple[dict[str, int], int]:
-    """How many by their codes, and when the last was (wall ms)."""
-    counted: dict[str, int] = {}
-    last = 0
-    for line in _last_lines(os.path.join(settings.home, "run", "guard-open")):
-        at, _, code = line.partition(" ")
-        if at.isdigit() and now - int(at) < _RECENT_MS and code:
-            counted[folded(code, 40)] = counted.get(folded(code, 40), 0) + 1
-            last = max(last, int(at))
-    return counted, last
-
-
-def _last_lines(path: str) -> list[str]:
-    try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
-            return file.read(_TAIL_BYTES).decode("ascii", "replace").splitlines()
-    except OSError:
-        return []

@@ -22,6 +22,7 @@ from clearway.setup import codextrust
 from clearway.setup.connect import CLIENTS, files
 from clearway.setup.connect.shapes import Asked, SettingsFile
 from clearway.setup.registered import Binding, Registered, installed_product, read_hook_command
+from clearway.tally import Tally
 from clearway.untrusted import quoted
 
 Check = dict[str, str]
@@ -228,12 +229,15 @@ def _would_change(file: SettingsFile) -> bool:
 def _without_a_trace(beats: str, home: str) -> Generator[None]:
     """A hook is a sign of life of its session; ours has none to give. beats: the folder of such signs in a room."""
     made: list[str] = []
-    folder = beats
-    while folder != home and not os.path.exists(folder):
-        made.append(folder)
-        folder = os.path.dirname(folder)
+    for wanted in (os.path.join(home, "run", "figures"), beats):
+        folder = wanted
+        while folder != home and folder not in made and not os.path.exists(folder):
+            made.append(folder)
+            folder = os.path.dirname(folder)
+    made.sort(key=len, reverse=True)
     yield
     Beats(beats).forget(SESSION)
+    Tally(home).forget(SESSION)
     for folder in made:
         with contextlib.suppress(OSError):
             os.rmdir(folder)

@@ -13,6 +13,7 @@ from clearway import config, wire
 from clearway.clock import Clock
 from clearway.config import Settings
 from clearway.errors import Refusal
+from clearway.guard import quiet
 from clearway.limits import HOOK_HOST_WAIT_MS, HOOK_LOCK_WAIT_MS, HOOK_WAIT_MS, PAYLOAD_BYTES_MAX
 from clearway.rooms import Rooms
 from clearway.surfaces import callers
@@ -39,15 +40,34 @@ _TURN_ENDS = frozenset({"stop", "interrupt", "idle", "child_stop"})
 
 
 class Answer:
-    """What a client is told: stdout, stderr, exit status; and what follows once it has been written."""
+    """What a client is told: stdout, stderr, exit status; and what follows once it has been written. visit, said: by
+    whom, and how many bytes of it a model reads."""
 
-    __slots__ = ("afterwards", "code", "err", "out")
+    __slots__ = ("_said", "_visit", "afterwards", "code", "err", "out")
 
-    def __init__(self, out: str, err: str, code: int, afterwards: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        out: str,
+        err: str,
+        code: int,
+        afterwards: Callable[[], None] | None = None,
+        *,
+        visit: Visit | None = None,
+        said: int = 0,
+    ) -> None:
         self.out = out
         self.err = err
         self.code = code
         self.afterwards = afterwards
+        self._visit = visit
+        self._said = said
+
+    def count(self, micros: int) -> None:
+        """It has been given, and took so long."""
+        if self._visit is not None:
+            from clearway.tally import Tally
+
+            Tally(self._visit.rooms.settings.home).note(self._visit.key, micros, self._said)
 
 
 class Standing:
@@ -101,6 +121,7 @@ def main(client: str, raw: bytes, *, waited: bool = False) -> NoReturn:
         if _write(1, said.out) and said.afterwards is not None:
             said.afterwards()
         _write(2, said.err)
+        said.count(quiet.elapsed())
     except BaseException as error:
         _write(2, f"clearway: guard open (INTERNAL {type(error).__name__})\n")
     os._exit(code)
@@ -145,7 +166,9 @@ def answered(client: str, raw: bytes, environ: Mapping[str, str], standing: Stan
             raise
         decision = _failed(call, bug, visit, environ)
     out, err, code = adapter.answer(call, decision)
-    return Answer(out, decision.warning + err, code, None if visit is None else lambda: _was_read(visit))
+    afterwards = None if visit is None else lambda: _was_read(visit)
+    said = len((decision.deny + decision.context).encode("utf-8", "backslashreplace"))
+    return Answer(out, decision.warning + err, code, afterwards, visit=visit, said=said)
 
 
 def _visit(call: ToolCall, settings: Settings, at: Standing) -> Visit:

@@ -15,7 +15,7 @@ from clearway.alive import Process
 from clearway.catalog import OPERATIONS
 from clearway.config import Caller, Settings
 from clearway.errors import Refusal
-from clearway.guard.quiet import is_quiet
+from clearway.guard import quiet
 from clearway.limits import SESSION_CHARS_MAX
 from clearway.rooms import Rooms
 from clearway.surfaces import callers, hooks, host_wire
@@ -39,9 +39,10 @@ def hook(worker: Worker, host: Host, connection: socket.socket, pid: int, frame:
     """Answer one hook and hang up. Without a word if it had better see to it itself."""
     standing: Standing | None = None
     try:
+        began = quiet.now()
         if not _may_answer(host, pid, frame):
             return
-        if is_quiet(frame.client, frame.payload, frame.told, worker.connect):
+        if quiet.is_quiet(frame.client, frame.payload, frame.told, worker.connect):
             host_wire.send(connection, _QUIET)
             return
         facts = platforms.process_facts(pid)
@@ -54,6 +55,7 @@ def hook(worker: Worker, host: Host, connection: socket.socket, pid: int, frame:
         host_wire.send(connection, host_wire.hook_answer(said.out, said.err, said.code, wants_to_know=told))
         if said.afterwards is not None and (not told or _was_taken(connection)):
             said.afterwards()
+        said.count(quiet.elapsed(began))
     except OSError:
         pass  # it is gone
     except Exception as error:  # it asks the room itself

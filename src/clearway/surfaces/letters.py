@@ -107,10 +107,32 @@ def _text(item: dict[str, Any]) -> str:
     return folded(item["text"], _CHARS)
 
 
+def _stats(result: Result, paper: Paper) -> str:
+    refusals, recovery, hooks = result["refusals"], result["recovery"], result["hooks"]
+    codes = ", ".join(f"{code} {count}" for code, count in refusals["by_code"].items())
+    rows = [
+        ["refusals", str(refusals["total"]), codes],
+        ["leaks", str(result["leaks"]), "held files that a call changed"],
+        ["overlaps", str(result["overlaps"]), "the same path in flight in two worktrees"],
+        ["duplicate work avoided", str(result["duplicate_work_avoided"]), "issues refused to a second session"],
+        ["work lost", str(recovery["lost"]), f"attempts that lapsed; {recovery['recovered']} were gone on with"],
+    ]
+    if "p50_seconds" in recovery:
+        said = f"half within {recovery['p50_seconds']} s, most within {recovery['p95_seconds']} s"
+        rows.append(["recovery", "", f"from the last sign of life: {said}"])
+    rows.append(["hooks", str(hooks["calls"]), f"of this machine; {hooks['bytes_injected']} bytes put before models"])
+    if "p50_ms" in hooks:
+        rows.append(["hook latency", "", f"half within {hooks['p50_ms']} ms, most within {hooks['p95_ms']} ms"])
+    unchecked = ", ".join(f"{folded(code, 40)} {count}" for code, count in sorted(hooks["unchecked_24h"].items()))
+    rows.append(["passed unchecked", str(sum(hooks["unchecked_24h"].values())), unchecked or "within a day"])
+    return f"Since {paper.moment(result['since'])}:\n" + paper.table(("", "COUNT", ""), rows)
+
+
 WRITERS: dict[str, Callable[[Result, Paper], str]] = {
     "accept_message": _taken,
     "overdue": _overdue,
     "retire_agent": _retired,
+    "stats": _stats,
     "read_inbox": _inbox,
     "release_message": _released,
     "send_message": _sent,

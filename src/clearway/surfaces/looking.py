@@ -74,6 +74,7 @@ def _state(run: Run) -> dict[str, Any]:
         "paths": len(room["paths"]),
         **({"mine": mine} if mine else {}),
         **({"guard": room["guard"]} if "guard" in room else {}),
+        **({"unchecked": room["unchecked"]} if "unchecked" in room else {}),
         **({"advisory": advisory} if advisory else {}),
     }
 

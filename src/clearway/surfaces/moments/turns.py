@@ -24,6 +24,7 @@ def start(visit: Visit) -> Decision:
     from clearway.crew import agents, briefing
     from clearway.guard import readset
     from clearway.surfaces.moments import failing, watching
+    from clearway.tally import Tally
 
     source = visit.call.source
     visit.still_here()
@@ -31,6 +32,7 @@ def start(visit: Visit) -> Decision:
     _free_runs(visit, over)
     visit.calls.sweep()
     visit.trail.sweep(visit.rooms.clock.wall())
+    Tally(visit.rooms.settings.home).sweep(visit.rooms.clock.wall())
     readset.sweep(visit.rooms.settings.home, visit.rooms.clock.wall())
     room = visit.home
     if room is None:
