@@ -90,7 +90,7 @@ def get_planning_graph(
         for id, row in rows.items()
         if row.status not in TERMINAL and (include_review or row.status != "review" or row.held_by)
     }
-    order = _planned(wanted, path, max_nodes)
+    order = _planned(wanted, path, waits, max_nodes)
     graph = _Graph(tx, order[:max_nodes], way, path=[wanted[id] for id in path if id in wanted])
     return graph.reply(order, max_nodes, max_bytes, there=there)
 
@@ -254,25 +254,26 @@ def _candidates(tx: Tx, path: list[str], waits: list[tuple[str, str]], max_nodes
     found = [row.id for row in tx.all(SQL.claimable, gone=lapse.gone(tx)[1], limit=limit)]
     found += path[:limit]
     found += [row.id for row in tx.all(SQL.in_work, gone=lapse.gone(tx)[1], limit=limit)]
-    found += list(dict.fromkeys(source for source, _ in waits))[:limit]
+    found += [end for wait in waits[:limit] for end in wait]
     for status in _UNFINISHED:
         found += [row.id for row in tx.all(SQL.in_status, status=status, limit=limit)]
     return list(dict.fromkeys(found))
 
 
-def _planned(rows: dict[str, Row], path: list[str], max_nodes: int) -> list[Row]:
+def _planned(rows: dict[str, Row], path: list[str], waits: list[tuple[str, str]], max_nodes: int) -> list[Row]:
     """The order of showing: the best work first, then what everything waits for, then what is being done.
 
     Not all that is ready comes first: where much is, nothing would be seen of what it leads to.
     """
     ready = sorted((row for row in rows.values() if issues.is_claimable(row)), key=_next_first)
-    blocking = sorted((row for row in rows.values() if row.unblocks), key=lambda row: (-row.unblocks, row.number))
+    part = max(1, max_nodes // 8)
+    ends = [end for wait in waits if wait[0] in rows and wait[1] in rows for end in wait]
     order = [
-        *ready[: max(1, max_nodes // 4)],
+        *ready[:part],
         *(rows[id] for id in path[:GRAPH_PATH_SHOWN] if id in rows),
         *(row for row in rows.values() if row.held_by),
-        *blocking[: max_nodes // 4],
-        *ready,
+        *(rows[end] for end in ends[: 2 * part]),
+        *ready[: 2 * part],
         *sorted(rows.values(), key=lambda row: (-row.priority, row.number)),
     ]
     return list({row.id: row for row in order}.values())

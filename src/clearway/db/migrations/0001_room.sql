@@ -331,6 +331,7 @@ CREATE TABLE issue (
   CHECK ((reserved_for IS NULL) = (reserved_until IS NULL)),
   CHECK ((status IN ('done', 'cancelled')) = (closed_wall IS NOT NULL))
 ) STRICT;
+-- Status leads although it is always the same: else an index that begins with it is chosen, and all that is ready sorted.
 CREATE INDEX issue_ready ON issue (status, priority DESC, unblocks DESC, number)
   WHERE status = 'ready' AND archived_wall IS NULL AND open_blockers = 0 AND type <> 'epic';
 CREATE INDEX issue_order ON issue (priority DESC, number);
