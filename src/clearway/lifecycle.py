@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-TYPES = ("epic", "task", "bug")
+TYPES = ("epic", "task", "bug", "question")
 STATUSES = ("open", "ready", "blocked", "review", "done", "cancelled")
 PRIORITIES = ("low", "medium", "high", "critical")  # stored as their place in this list
 

@@ -172,3 +172,26 @@ def test_what_is_done_is_handed_to_nobody(world: World) -> None:
     )
 
     assert [(detail["field"], detail["code"]) for detail in refusal.details] == [("hand_over_to", "FORBIDDEN")]
+
+
+def test_a_question_is_for_whoever_is_asked_and_its_answer_reaches_what_waited(world: World) -> None:
+    agent, asked = world.agent("claude-code"), world.agent("codex")
+    ready_issue(world, "Round prices")
+    ready_issue(world, "To cents or to euros?", type="question", priority="critical")
+    ready_issue(world, "Which locale?", type="question", priority="critical", reserved_for="codex")
+    for question in ("ISSUE-2", "ISSUE-3"):
+        agent.ask("manage_issue_relation", source_issue_id=question, target_issue_id="ISSUE-1")
+    assert agent.refused("claim_issue", next=True).code == "NOTHING_TO_CLAIM"
+
+    given = asked.ask("claim_issue", next=True)
+    assert given["display_id"] == "ISSUE-3"
+    complete(asked, given)
+    agent.ask("add_comment", issue_id="ISSUE-2", content="To cents.")
+    agent.ask("update_issue", issue_id="ISSUE-2", expected_version=1, changes={"status": "done"})
+
+    claim = agent.ask("claim_issue", next=True)
+    assert claim["display_id"] == "ISSUE-1"
+    assert {each["display_id"]: each["answer"] for each in claim["context"]["answers"]} == {
+        "ISSUE-2": "To cents.",
+        "ISSUE-3": "It works.",
+    }

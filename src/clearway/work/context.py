@@ -27,6 +27,7 @@ NOTES_MAX = 5
 BLOCKERS_MAX = 10
 CHANGES_MAX = 10
 DECISIONS_MAX = 10
+ANSWERS_MAX = 10
 COMMENT_CHARS = 500
 # Which sections give way first, and to how many bytes a long text in them is cut before it is dropped.
 _GIVING_WAY = (
@@ -35,6 +36,7 @@ _GIVING_WAY = (
     "notes",
     "blockers",
     "decisions",
+    "answers",
     "previous_attempt",
     "review",
     "since_checkpoint",
@@ -62,6 +64,7 @@ def of_issue(tx: Tx, issue: Row, max_bytes: int) -> dict[str, Any]:
         "previous_attempt": _previous(tx, issue.id),
         "blockers": _blockers(tx, issue),
         "decisions": decisions.in_force(tx, issue.id, DECISIONS_MAX),
+        "answers": _answers(tx, issue.id),
         "review": reviews.state(tx, issue.id),
         "notes": [_note(row) for row in tx.all(SQL.notes, issue=issue.id, limit=NOTES_MAX)] or None,
         "neighbours": _neighbours(tx, issue.id),
@@ -146,6 +149,12 @@ def _size(reply: dict[str, Any]) -> int:
 def _blockers(tx: Tx, issue: Row) -> list[dict[str, Any]]:
     rows = blocking.blockers(tx, issue.id, BLOCKERS_MAX) if issue.open_blockers else []
     return [{"display_id": f"ISSUE-{row.number}", "title": row.title, "status": row.status} for row in rows]
+
+
+def _answers(tx: Tx, issue: str) -> list[dict[str, Any]] | None:
+    """What came of the questions that this issue waited for."""
+    rows = tx.all(SQL.answers, issue=issue, limit=ANSWERS_MAX)
+    return [{"display_id": f"ISSUE-{row.number}", "title": row.title, "answer": row.answer} for row in rows] or None
 
 
 def _since(tx: Tx, issue: str, checkpoint: Row | None) -> dict[str, Any] | None:

@@ -43,3 +43,14 @@ ORDER BY id DESC LIMIT :limit
 
 -- name: comment
 SELECT content FROM comment WHERE id = :id
+
+-- The answer to a question: the result of whoever looked into it, else the last that was said about it.
+-- name: answers
+SELECT q.number, q.title, q.answer FROM (
+  SELECT i.number, i.title, i.closed_wall, coalesce(
+    (SELECT a.result_summary FROM attempt a WHERE a.issue = i.id AND a.status = 'completed'
+      ORDER BY a.fence DESC LIMIT 1),
+    (SELECT c.content FROM comment c WHERE c.issue = i.id ORDER BY c.id DESC LIMIT 1)) AS answer
+  FROM issue_relation r JOIN issue i ON i.id = r.source
+  WHERE r.target = :issue AND r.type = 'blocks' AND i.type = 'question' AND i.status = 'done') q
+WHERE q.answer IS NOT NULL ORDER BY q.closed_wall DESC, q.number LIMIT :limit

@@ -3,7 +3,7 @@
 Priority first, then how much it unblocks, then age; what has failed again and again comes after all of that. Passed
 over is what is kept for another agent, what needs more than the caller can do, and work that is expected to change what
 another session holds now, in whichever checkout: two who change one file meet at the latest when they merge. Reviews
-are chosen only for who asks for them, and never of the caller's own work.
+are chosen only for who asks for them, and never of the caller's own work; questions only for the agent that is asked.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@
 SELECT i.id, i.number, i.priority, i.unblocks, i.reserved_for, i.reserved_until FROM issue i
 WHERE i.status = 'ready' AND i.archived_wall IS NULL AND i.open_blockers = 0 AND i.type <> 'epic'
   AND i.priority >= :least AND i.priority <= :most
+  AND (i.type <> 'question' OR (i.reserved_for = :agent AND i.reserved_until > :now))
   AND (i.reserved_for IS NULL OR i.reserved_until <= :now OR i.reserved_for = :agent)
   AND (:epic IS NULL OR i.parent = :epic)
   AND (i.needs IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(i.needs) n
@@ -30,6 +31,7 @@ FROM (SELECT DISTINCT issue FROM issue_label
 WHERE i.id = few.issue
   AND i.status = 'ready' AND i.archived_wall IS NULL AND i.open_blockers = 0 AND i.type <> 'epic'
   AND i.priority >= :least AND i.priority <= :most
+  AND (i.type <> 'question' OR (i.reserved_for = :agent AND i.reserved_until > :now))
   AND (i.reserved_for IS NULL OR i.reserved_until <= :now OR i.reserved_for = :agent)
   AND (:epic IS NULL OR i.parent = :epic)
   AND (i.needs IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(i.needs) n
@@ -59,6 +61,7 @@ SELECT i.id, i.number, i.needs, i.reserved_for, i.reserved_until,
     WHERE p.issue = i.id AND h.session <> :session AND h.checkout <> '@') AS in_the_way
 FROM issue i
 WHERE i.status = 'ready' AND i.archived_wall IS NULL AND i.open_blockers = 0 AND i.type <> 'epic'
+  AND i.type <> 'question'
   AND i.priority >= :least AND i.priority <= :most AND (:epic IS NULL OR i.parent = :epic)
   AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.issue = i.id AND a.status = 'active')
 ORDER BY i.priority DESC, i.unblocks DESC, i.number LIMIT 1
