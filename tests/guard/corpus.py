@@ -508,7 +508,7 @@ REFUSED = [
     # lists that leave out what nobody holds
     "git ls-files -z | xargs -0 sed -i s/a/b/",
     "git ls-files -z '*.py' | xargs -0 rm",
-    "git ls-files -m -o --exclude-standard | xargs rm",
+    "env - rm held.txt",
     "find . -type f -name '*.txt' -print0 | while IFS= read -r -d '' f; do echo x > \"$f\"; done",
     "while IFS= read -r -d '' f; do rm \"$f\"; done < <(find . -name '*.py' -print0)",
     "find . -not -path './.git/*' -name '*.txt' -exec sed -i s/a/b/ {} +",
@@ -544,6 +544,17 @@ AFTER = [
     "find . -name '*.txt' -not -path './held*' -delete",
     'IFS=, read -ra F <<< held.txt,free.txt; rm "${F[@]}"',
     "curl -s https://example.org/x.diff | git apply",
+    "git ls-files -m | xargs rm",
+    "git ls-files -z -o --exclude-standard | xargs -0 rm",
+    "git diff --name-only | xargs sed -i s/a/b/",
+    # what looks harmless runs another program, or writes where its environment says
+    "git -c diff.external=./x.sh diff",
+    "git -c core.fsmonitor=./x.sh status",
+    "GIT_TRACE=/tmp/../proc/self/cwd/held.txt git status",
+    "GIT_EXTERNAL_DIFF=./x.sh git diff",
+    "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=diff.external GIT_CONFIG_VALUE_0=./x.sh git diff",
+    "LD_PRELOAD=./x.so ls",
+    "rg --pre ./x.sh foo",
     # conditions that are not read
     'find . -name "*.txt" -not -name free.txt -delete',
     "rm @(held|x).txt",

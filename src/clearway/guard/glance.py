@@ -23,7 +23,7 @@ _KEYWORDS = frozenset(
 
 QUICK = frozenset(
     ": [ basename cat cd cksum cmp column comm cut date df diff dirname du echo egrep expr false fgrep file getconf "
-    "grep groups head hostname id jq ls md5 md5sum nl nproc od pgrep printf ps pwd readlink realpath rg sha1sum "
+    "grep groups head hostname id jq ls md5 md5sum nl nproc od pgrep printf ps pwd readlink realpath sha1sum "
     "sha256sum shasum sort stat strings tac test tr tree true type uname uniq uptime wc whereis which who whoami "
     "xxd".split()
 )
@@ -31,6 +31,8 @@ _GIT_QUICK = frozenset(
     "blame branch cat-file check-ignore describe diff for-each-ref log ls-files ls-tree merge-base name-rev reflog "
     "remote rev-list rev-parse shortlog show status symbolic-ref tag version".split()
 )
+_GIT_SHOWS = ("advice.", "color.", "core.pager=cat", "core.quotepath=", "safe.directory=", "user.")  # of `git -c`
+_HARMLESS_NAMES = frozenset({"GIT_DIR", "GIT_OPTIONAL_LOCKS", "GIT_PAGER", "GIT_TERMINAL_PROMPT", "GIT_WORK_TREE"})
 _BEFORE = frozenset("! then do else elif if while until".split())
 _NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./+:@%,")
 _BRACKETS = frozenset({"[", ":"})
@@ -39,7 +41,9 @@ _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
 def is_short(command: str) -> bool:
-    """Whether every program in the line is known to end at once."""
+    """Whether every program in the line is known to end at once, and to start no other."""
+    if ("GIT_" in command or "LD_" in command) and not all(map(_is_harmless_name, command.split())):
+        return False
     found = _commands(command)
     return found is not None and all(_is_quick(words) for words in found)
 
@@ -170,14 +174,27 @@ def _is_quick(words: list[str]) -> bool:
     return look is not None and look(words[1:])
 
 
+def _is_harmless_name(word: str) -> bool:
+    """`GIT_TRACE=FILE git status` writes, `GIT_EXTERNAL_DIFF=x git diff` runs x, and so does `LD_PRELOAD=x ls`."""
+    name, sign, _ = word.partition("=")
+    return not sign or not name.startswith(("GIT_", "LD_", "DYLD_")) or name in _HARMLESS_NAMES
+
+
 def _git(arguments: list[str]) -> bool:
     while arguments and arguments[0][:1] == "-":
+        if arguments[0] == "-c" and not "".join(arguments[1:2]).translate(_QUOTES).lower().startswith(_GIT_SHOWS):
+            return False
         arguments = arguments[2 if arguments[0] in {"-C", "-c"} else 1 :]
     return bool(arguments) and arguments[0] in _GIT_QUICK
 
 
 def _find(arguments: list[str]) -> bool:
     return _FIND_RUNS.isdisjoint(arguments)
+
+
+def _rg(arguments: list[str]) -> bool:
+    """`--pre COMMAND` is run for every file."""
+    return not any(each.startswith(("--pre", "--hostname-bin")) for each in arguments)
 
 
 def _tail(arguments: list[str]) -> bool:
@@ -191,4 +208,10 @@ def _sed(arguments: list[str]) -> bool:
     return not arguments[1].translate(_QUOTES).strip("0123456789,;p")
 
 
-_WITH_ARGUMENTS: dict[str, Callable[[list[str]], bool]] = {"git": _git, "find": _find, "tail": _tail, "sed": _sed}
+_WITH_ARGUMENTS: dict[str, Callable[[list[str]], bool]] = {
+    "git": _git,
+    "find": _find,
+    "rg": _rg,
+    "tail": _tail,
+    "sed": _sed,
+}

@@ -40,7 +40,7 @@ def _with_a_text(run: Run) -> Value:
     return UNKNOWN
 
 
-_LISTS_NAMES = frozenset("-- -z -c --cached -m --modified -o --others -co -mo --exclude-standard --deduplicate".split())
+_LISTS_NAMES = frozenset("-- -z -c --cached --deduplicate".split())  # of all files; which are changed, is not known
 
 
 def _git(run: Run) -> Value:

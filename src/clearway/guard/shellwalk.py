@@ -309,6 +309,8 @@ class Walk(Found):
                 words = [Value((word,)) for text in value.texts for word in text.split()] + words
             elif name == "command" and option in {"-v", "-V"}:
                 return UNKNOWN
+        if name == "env" and words and words[0].text == "-":  # as `-i` is
+            del words[0]
         while wrapper.assigns and words and _may_assign(words[0]):
             self.unknown = self.unknown or not words[0].known
             variable, _, text = (words.pop(0).text or "").partition("=")
