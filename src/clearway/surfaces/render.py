@@ -176,7 +176,7 @@ def _context_lines(context: Result, paper: Paper) -> list[str]:
     if "since_checkpoint" in context:
         note = context["since_checkpoint"]
         lines += [f"Seen of {note['agent']} since then, {paper.moment(note['at'])}:", *_note_lines(note)]
-    if context.get("decisions") or "review" in context:
+    if context.get("decisions") or "review" in context or "answers" in context:
         from clearway.surfaces import verdicts
 
         lines += verdicts.in_context(context)

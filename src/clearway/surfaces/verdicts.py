@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from clearway.surfaces.render import Paper, Result, body, more
-from clearway.untrusted import folded
+from clearway.untrusted import folded, quoted
 
 _CHARS = 200  # of one value in a line
 
@@ -16,6 +16,10 @@ def in_context(context: Result) -> list[str]:
         f"Decided{' for the project' if each.get('of') else ''}: {folded(each['title'], _CHARS)}: "
         f"{folded(each['summary'], 1_000)}"
         for each in context.get("decisions", [])
+    ]
+    lines += [
+        f"Answer of {each['display_id']} {quoted(each['title'], 100)}: {folded(each['answer'], 1_000)}"
+        for each in context.get("answers", [])
     ]
     review = context.get("review")
     if review is None:
