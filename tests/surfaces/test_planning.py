@@ -119,6 +119,22 @@ def test_names_made_of_titles_do_not_collide() -> None:
     assert sources == ["42", "same", "ISSUE-3", "nobody"]
 
 
+def test_titles_keep_their_signs() -> None:
+    plan = outline("## C# ##\n- F# {#f}\n- Use {#braces} here\n## C#\n- {#only}\n")
+
+    assert [(entry["title"], entry["ref"]) for entry in plan["issues"]] == [
+        ("C#", "c"),
+        ("F#", "f"),
+        ("Use {#braces} here", "use-braces-here"),
+        ("C#", "c-2"),
+        ("", "only"),
+    ]
+
+
+def test_an_outline_of_any_length_is_read_at_once() -> None:
+    outline("## a" + " " * 500_000 + "b\n- a" + " {#" * 200_000 + "\n" + "- x: " * 100_000)
+
+
 @pytest.mark.parametrize(
     ("text", "form"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -266,3 +267,46 @@ def test_refs_may_use_the_word_of_the_project(world: World) -> None:
     assert agent.ask("get_issue", issue_id="ISSUE-2")["open_blockers"] == 1
     assert judged(agent, issues=[task("pay-7")]) == [(0, "issues[0].ref", "RESERVED_REF")]
     assert judged(agent, issues=[task("play-7")]) == []
+
+
+def test_any_plan_is_made_as_it_was_judged(world: World) -> None:
+    """Plans at random in one room: a circle is found exactly where there is one, and the numbers hold."""
+    agent = world.agent("planner")
+    chance = Random(7)
+    stored: list[str] = []
+    edges: set[tuple[str, str]] = set()
+    made_plans = 0
+    for turn in range(25):
+        new = [f"n{place}" for place in range(chance.randint(1, 4))]
+        ends = [*new, *chance.sample(stored, min(4, len(stored)))]
+        wanted = {(chance.choice(ends), chance.choice(ends)) for _ in range(chance.randint(1, 5))}
+        pairs = sorted((source, target) for source, target in wanted - edges if source != target)
+        closing: list[int] = []
+        known = set(edges)
+        for place, (source, target) in enumerate(pairs):
+            if leads(known, target, source):
+                closing.append(place)
+            else:
+                known.add((source, target))
+        plan = {"issues": [task(ref) for ref in new], "relations": [blocks(*pair) for pair in pairs]}
+
+        assert judged(agent, **plan) == [(place, f"relations[{place}]", "BLOCKS_CYCLE") for place in closing]
+
+        if not closing:
+            reply = agent.ask("apply_issue_plan", idempotency_key=str(turn), **plan)
+            name = {ref: made["display_id"] for ref, made in reply["created"].items()}
+            edges |= {(name.get(source, source), name.get(target, target)) for source, target in pairs}
+            stored += name.values()
+            made_plans += 1
+            numbers(world)
+    assert 3 < made_plans < 25
+    assert world.rows("SELECT count(*) AS n FROM issue_relation")[0].n == len(edges)
+
+
+def leads(edges: set[tuple[str, str]], start: str, goal: str) -> bool:
+    reached = {start}
+    while True:
+        more = {target for source, target in edges if source in reached} - reached
+        if not more:
+            return goal in reached
+        reached |= more

@@ -30,10 +30,10 @@ _RELATED = {
     "duplicates": ("duplicates", True),
 }
 
-_HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
+_HEADING = re.compile(r"(#{1,6})\s+(.*)$")
 _ITEM = re.compile(r"(\s*)(?:[-*+]|\d{1,9}[.)])\s+(?:\[([ xX])\]\s+)?(.*)$")
 _FIELD = re.compile(r"\s*([-*+]\s+)?([A-Za-z][A-Za-z _-]{0,30}):\s*(.*)$")
-_NAMED = re.compile(r"\s*\{#([^{}\s]+)\}\s*$")
+_REF = re.compile(r"([^{}\s]+)\}$")
 _FENCE = re.compile(r"\s*(```|~~~)")
 # Fields of an outline: what they are called there -> the field of the plan.
 _FIELDS = {
@@ -183,10 +183,11 @@ def _yaml(text: str) -> Any:
         }
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            keys = [key.value for key, _ in node.value if isinstance(key.value, str)]
-            twice = next((key for key in keys if keys.count(key) > 1), None)
-            if twice is not None:
-                raise ValueError(f"{twice} stands twice at line {node.start_mark.line + 1}")
+            seen: set[str] = set()
+            for key, _ in node.value:
+                if isinstance(key.value, str) and key.value in seen:
+                    raise ValueError(f"{key.value} stands twice at line {key.start_mark.line + 1}")
+                seen.add(str(key.value))
             return base.construct_mapping(self, node, deep=deep)
 
     try:
@@ -259,7 +260,7 @@ class _Outline:
         heading, item = _HEADING.match(line), _ITEM.match(line)
         inside = self._item is not None and (not line or len(line) - len(line.lstrip()) > self._indent)
         if heading:
-            self._begin_part(number, len(heading[1]), heading[2])
+            self._begin_part(number, len(heading[1]), _without_end(heading[2]))
         elif item and not inside:
             self._begin_item(number, item)
         elif self._item is not None and (inside or not self._blank):
@@ -325,10 +326,17 @@ class _Outline:
             entry["description"] = text
 
 
+def _without_end(heading: str) -> str:
+    """A heading may be closed by what it began with; that of C# is not."""
+    rest = heading.rstrip("#")
+    return rest.rstrip() if rest[-1:] in ("", " ") else heading
+
+
 def _titled(text: str) -> Entry:
     """A title, and the name that may stand behind it."""
-    named = _NAMED.search(text)
-    return {"title": text[: named.start()], "ref": named[1]} if named else {"title": text.strip()}
+    title, mark, behind = text.strip().rpartition("{#")
+    ref = _REF.match(behind) if mark else None
+    return {"title": title.rstrip(), "ref": ref[1]} if ref else {"title": text.strip()}
 
 
 def _take_field(entry: Entry, line: str, known: dict[str, str]) -> bool:
