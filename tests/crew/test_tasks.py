@@ -145,6 +145,17 @@ def test_what_somebody_has_is_never_taken_by_another(world: World, pair: tuple[A
     assert beta.refused("accept_message", message_id=number).code == "TASK_NOT_LEASED"
 
 
+def test_a_token_opens_a_task_to_whoever_was_given_it(world: World, pair: tuple[Agent, Agent]) -> None:
+    """Found by the worlds: another agent, which is neither sender nor recipient."""
+    alpha, beta = pair
+    gamma = world.agent("gamma")
+    proof = {"task_id": give(alpha), "lease_token": beta.ask("next_task")["task"]["lease_token"]}
+    assert gamma.refused("update_task", **{**proof, "lease_token": "x"}, state="started").code == "TASK_NOT_FOUND"
+    assert gamma.ask("update_task", **proof, state="started")["state"] == "started"
+    assert "is held by gamma, which showed its token" in between_calls(beta)
+    assert gamma.ask("update_task", **proof, state="succeeded", result="Done")["state"] == "succeeded"
+
+
 def test_a_worker_takes_what_is_for_its_agent(world: World, pair: tuple[Agent, Agent]) -> None:
     """P57."""
     alpha, _ = pair
@@ -266,6 +277,22 @@ def test_work_on_held_paths_waits_and_says_for_whom(world: World, pair: tuple[Ag
     gamma.ask("release_paths")
     assert beta.ask("next_task")["task"]["task_id"] == blocked
     assert alpha.refused("send_message", to="beta", text="x", paths=["src"]).code == "INVALID_ARGUMENT"
+
+
+def test_of_several_in_the_way_the_one_that_stays_longest_is_named(world: World, pair: tuple[Agent, Agent]) -> None:
+    """Found by the worlds: what is stored does not know of signs of life."""
+    alpha, _ = pair
+    gamma, delta = world.agent("gamma"), world.agent("delta")
+    gamma.ask("claim_paths", paths=["src/a.py"], ttl_seconds=300)
+    delta.ask("claim_paths", paths=["src/b.py"], ttl_seconds=400)
+    give(alpha, paths=["src"])
+    world.clock.forward(seconds=200)
+    gamma.ask("path_owner", path="free.txt")
+    world.clock.forward(seconds=150)
+    for _ in range(2):
+        waiting = alpha.ask("list_tasks")["items"][0]["waiting"]
+        assert (waiting["path"], waiting["seconds_left"]) == ("src/a.py", 150)
+        alpha.ask("room", status="a write settles what is due")
 
 
 def test_a_cancelled_task_stops_who_works_on_it(world: World, pair: tuple[Agent, Agent]) -> None:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
+from tests.simulation import taskdeeds
 from tests.simulation.rules import Broken, PathHeld, Watch, overlap
 from tests.simulation.worlds import DAY, Claim, Client, Killed, Request, World
 
@@ -149,8 +150,8 @@ class Story:
 
     def _seen(self) -> list[Any]:
         listed = self.world.observe("list_issues", limit=100)
-        room = self.world.observe("room")
-        return [listed, room, *(self.world.observe("path_owner", path=path) for path in ("src/a.py", "docs"))]
+        room, tasks = self.world.observe("room"), self.world.tasks_seen()
+        return [listed, room, tasks, *(self.world.observe("path_owner", path=path) for path in ("src/a.py", "docs"))]
 
     # --- work -----------------------------------------------------------------------------------------------------
 
@@ -475,6 +476,7 @@ class Story:
     def crash(self, client: Client, step: Step) -> None:
         """A program of ours is killed in the middle of a deed: all of it happened or nothing. It is tried again."""
         deeds = ("create", "claim_next", "finish", "note", "claim_paths", "edit", "release", "end_turn", "repeat")
+        deeds += ("give_task", "take_task", "report_task")
         engine = self.world.frail(client)
         engine.left = step.y % 24
         try:
@@ -620,11 +622,20 @@ WEIGHTS: dict[str, int] = {
     "create": 8, "claim_next": 9, "claim": 5, "renew": 5, "note": 8, "finish": 8, "borrow": 5, "guess": 3, "repeat": 8,
     "update": 4, "take_away": 2,
     "claim_paths": 10, "release": 5, "force": 2, "run": 4, "call": 5, "clear": 3, "edit": 14, "end_turn": 5,
+    "give_task": 9, "take_task": 12, "report_task": 14, "take_task_back": 3,
     "look_around": 8, "leave": 2, "die": 3, "start": 2,
     "come_back": 4,
     "little": 8, "long": 1, "brink": 5, "work_long": 3, "set_wall": 2, "sleep": 1, "reboot": 1, "crash": 8,
 }  # fmt: skip
-_DEEDS: dict[str, Callable[[Story, Client, Step], None]] = {name: getattr(Story, name) for name in WEIGHTS}
+_DEEDS: dict[str, Callable[[Story, Client, Step], None]] = {
+    name: getattr(Story, name) for name in WEIGHTS if "_task" not in name
+}
+_DEEDS |= {
+    "give_task": taskdeeds.give,
+    "take_task": taskdeeds.take,
+    "report_task": taskdeeds.report,
+    "take_task_back": taskdeeds.take_back,
+}
 _BY_THE_LIVING = frozenset(WEIGHTS) - {
     "start", "die", "little", "long", "brink", "set_wall", "sleep", "reboot"
 }  # fmt: skip

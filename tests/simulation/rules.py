@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.simulation.taskrules import TaskBroken, Tasks
 from tests.simulation.worlds import HOST, World
 
 from clearway import wire
@@ -22,7 +23,7 @@ CALL_MS = 2 * 3_600_000
 UNATTENDED_MS = 4 * 3_600_000
 
 
-class Broken(AssertionError):
+class Broken(TaskBroken):
     """A rule does not hold."""
 
 
@@ -43,6 +44,16 @@ PATHS = _statement(
     "SELECT checkout, path, shown, mode, session, agent, named, thread, auto, seats, fence, lease_ms, expires_at "
     "FROM path_lease ORDER BY fence",
 )
+TASKS = _statement(
+    "tasks",
+    "SELECT t.id, t.state, l.fence, l.session FROM task t LEFT JOIN task_lease l ON l.task = t.id "
+    "AND l.status = 'held' ORDER BY t.id",
+)
+TASK_LEASES = _statement(
+    "task_leases",
+    "SELECT 'task ' || fence AS id, session, fence, lease_ms, expires_at, acted_at FROM task_lease "
+    "WHERE status = 'held'",
+)
 ISSUES = _statement("issues", "SELECT id, status, archived_wall IS NOT NULL AS archived FROM issue")
 ATTEMPTS = _statement("attempts", "SELECT id, status FROM attempt")
 PROCESS = _statement("process", "SELECT boot, pidns, pid, started FROM session WHERE id = :id")
@@ -55,6 +66,9 @@ DIGEST = tuple(
         "path_lease": "id, session, fence",
         "attempt_note": "id, content",
         "artifact": "id, uri",
+        "task": "id, state, attempts, lapses",
+        "task_lease": "fence, session, status, started",
+        "message": "id, state, taken_by",
         "event": "id, type",
         "answered": "key, operation",
     }.items()
@@ -95,6 +109,7 @@ class Log:
     paths: dict[int, PathHeld] = field(default_factory=dict)
     issues: dict[str, str] = field(default_factory=dict)
     archived: set[str] = field(default_factory=set)
+    tasks: Tasks = field(default_factory=Tasks)
 
     def read(self, events: Iterable[Row]) -> None:
         for event in events:
@@ -105,6 +120,9 @@ class Log:
 
     def _take(self, event: Row, facts: dict[str, Any]) -> None:
         kind = event.type
+        fence = self.tasks.take(event, facts)
+        if fence is not None:
+            self._new_fence(fence)
         if kind == "paths_claimed":
             for path in facts["paths"]:
                 self._new_fence(path["fence"])
@@ -248,22 +266,25 @@ class Watch:
         for event in new:
             self._check_end(event, wire.loads(event.data), now)
             self.log.read([event])
-        for fence in [held.fence for held in self.log.attempts.values()] + list(self.log.paths):
+        taken = [*self.log.attempts.values(), *self.log.tasks.held.values()]
+        for fence in [held.fence for held in taken] + list(self.log.paths):
             if fence > before:
                 self.ledger.granted.setdefault(fence, now)
         self._compare_counters(now)
         live, paths = self.world.rows(LIVE), self.world.rows(PATHS)
-        self.ledger.lengths.update({lease.fence: lease.lease_ms for lease in live + paths})
+        tasks = self.world.rows(TASK_LEASES)
+        self.ledger.lengths.update({lease.fence: lease.lease_ms for lease in live + paths + tasks})
         self.ledger.ended = {row.id for row in self.world.rows(ENDED)}
         self._compare_attempts(live)
         self._compare_paths(paths)
         self._compare_issues()
+        self.log.tasks.compare(self.world.rows(TASKS))
 
     def settled(self, *, now: int) -> None:
         """After a write: nothing may live that is past its term, whatever has carried it."""
         for lease in self.overdue(now):
             raise Broken(f"{lease.session} still holds this at {now}: {lease}")
-        for lease in self.world.rows(PATHS) + self.world.rows(LIVE):
+        for lease in self.world.rows(PATHS) + self._taken():
             if not lease.session.startswith("=") and self._is_dead(lease.session):
                 raise Broken(f"{lease.session} is dead and holds {lease}")
 
@@ -271,8 +292,16 @@ class Watch:
         """The leases and attempts that nothing carries any more, whether or not anybody has noticed."""
         ledger = self.ledger
         found = [lease for lease in self.world.rows(PATHS) if ledger.path_may_live(lease) <= now]
-        found += [attempt for attempt in self.world.rows(LIVE) if ledger.attempt_may_live(attempt) <= now]
+        found += [taken for taken in self._taken() if ledger.attempt_may_live(taken) <= now]
         return [lease for lease in found if lease.fence in ledger.over or not self._is_calling(lease.session, now)]
+
+    def is_over(self, fence: int) -> bool:
+        """Whether this lease was past its term when its holder came."""
+        return fence in self.ledger.over
+
+    def _taken(self) -> list[Row]:
+        """Issues and tasks in somebody's hands."""
+        return self.world.rows(LIVE) + self.world.rows(TASK_LEASES)
 
     def _is_calling(self, session: str, now: int, *, surely: bool = False) -> bool:
         """Whether a call of this session is open, and its client there to make it. surely: the room knows it, too."""
@@ -298,7 +327,7 @@ class Watch:
 
     def ends(self, session: str | None = None) -> list[int]:
         """When the leases of all, or of one session, are over by what is stored."""
-        live = self.world.rows(PATHS) + self.world.rows(LIVE)
+        live = self.world.rows(PATHS) + self._taken()
         return [lease.expires_at for lease in live if session in (None, lease.session)]
 
     def digest(self) -> list[list[Row]]:
@@ -320,6 +349,10 @@ class Watch:
             until = self.ledger.attempt_must_live(facts["fence"], event.session, event.attempt, now)
             if facts["why"] == "lapse" and now < until:
                 raise Broken(f"{event.session} lost {event.issue} at {now}, {until - now} ms early")
+        elif event.type == "task_lapsed":
+            until = self.ledger.attempt_must_live(facts["fence"], event.session, f"task {facts['fence']}", now)
+            if facts["why"] == "lapse" and now < until:
+                raise Broken(f"{event.session} lost task {facts['task']} at {now}, {until - now} ms early")
         if facts.get("why") == "death" and event.session not in self.ledger.haunted:
             if not self._is_dead(event.session):
                 raise Broken(f"{event.session} was taken for dead and lives")

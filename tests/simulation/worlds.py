@@ -149,6 +149,15 @@ class Claim:
 
 
 @dataclass
+class Errand:
+    """What a client keeps of a task it was handed."""
+
+    task: int
+    fence: int
+    token: str
+
+
+@dataclass
 class Request:
     """A question with a key, to be repeated by a client that is not sure it was heard. reply None: it is not known."""
 
@@ -171,6 +180,7 @@ class Client:
     started: int = 0
     cleared: int = 0
     claims: list[Claim] = field(default_factory=list)
+    errands: list[Errand] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
     runs: list[str] = field(default_factory=list)
     thread: str = ""
@@ -237,6 +247,11 @@ class World:
     def observe(self, operation: str, **arguments: Any) -> dict[str, Any]:
         """What somebody sees who holds nothing and gives no sign of life."""
         return self.rooms[0].ask(catalog.OPERATIONS[operation], arguments, self.observer)
+
+    def tasks_seen(self) -> Any:
+        """What a person sees of the tasks, who sees all."""
+        human = Caller("human", host=HOST, cwd=self.checkouts[0], human=True)
+        return self.rooms[0].ask(catalog.OPERATIONS["list_tasks"], {"limit": 100}, human)
 
     def settle(self) -> None:
         """Somebody writes nothing: what time and death changed is carried out."""

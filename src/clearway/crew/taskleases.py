@@ -50,13 +50,20 @@ def names_of(agent: str) -> tuple[str, str]:
     return agent, principal or agent
 
 
-def find(tx: Tx, id: int) -> Row:
-    """The task of this number. Of those the caller may not read it is not even said that they exist."""
+def find(tx: Tx, id: int, token: str = "") -> Row:
+    """The task of this number. Of those the caller has nothing to do with it is not even said that they exist. token:
+    of its lease, which opens it to anybody."""
     found = tx.one(SQL.find, id=id)
-    mine = (tx.caller.agent, *names_of(tx.caller.agent))
-    if found is None or not (tx.caller.human or found.sender in mine or found.recipient in mine):
+    if found is None or not (_is_known(tx, found) or (token and of_token(tx, id, token) is not None)):
         raise Refusal("TASK_NOT_FOUND", "There is no such task for you; list_tasks shows yours.", task_id=id)
     return found
+
+
+def _is_known(tx: Tx, task: Row) -> bool:
+    """Whether the caller gave this task, is to do it, or has had it in hand."""
+    mine = names_of(tx.caller.agent)
+    known = tx.caller.human or task.sender in mine or task.recipient in mine
+    return known or tx.one(SQL.last_of, task=task.id, session=tx.caller.key) is not None
 
 
 def live(tx: Tx, task: int) -> Row | None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from clearway.db.tx import Tx
 
 SQL = statements(__file__)
+_BLOCKING_READ = 50
 
 
 @op(writes=True, group="crew", core=True, cli="task next", rare=("lease_seconds",))
@@ -74,7 +75,7 @@ def update_task(
 
     lease_seconds: with started, how long from now.
     """
-    task = taskleases.find(tx, task_id)
+    task = taskleases.find(tx, task_id, lease_token)
     if task.state == state and state != "started" and taskleases.ended_as(tx, task, lease_token):
         return {"task_id": task.id, "state": state}  # said already; the answer was lost
     lease = taskleases.held(tx, task, lease_token)
@@ -213,10 +214,11 @@ def _waits_for(tx: Tx, task: Row) -> dict[str, Any]:
         return {"reason": "its time has not come", "until": tx.iso(task.not_before)}
     mine = task.recipient in taskleases.names_of(tx.caller.agent)
     paths, _ = lapse.gone(tx)
-    held = tx.one(SQL.blocking, task=task.id, session=tx.caller.key if mine else "", gone=paths)
-    if held is None:
+    session = tx.caller.key if mine else ""
+    blocking = tx.all(SQL.blocking, task=task.id, session=session, gone=paths, limit=_BLOCKING_READ)
+    if not blocking:
         return {}
-    until = lapse.until(tx, held)
+    until, _, held = max((lapse.until(tx, lease), lease.id, lease) for lease in blocking)
     return {
         "reason": "path held",
         "path": held.shown,

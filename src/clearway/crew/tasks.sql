@@ -24,13 +24,13 @@ WHERE m.recipient IN (:agent, :principal) AND m.state IN ('queued', 'seen') AND 
 ORDER BY m.priority DESC, m.id LIMIT 1
 
 -- name: blocking
--- Of all that is in its way, what is held longest.
-SELECT h.id, h.shown, h.agent, h.session, h.expires_at FROM task_path p JOIN held_path h
+-- All that is in its way. Which of it is held longest only signs of life can tell.
+SELECT DISTINCT h.id, h.shown, h.agent, h.session, h.expires_at FROM task_path p JOIN held_path h
   ON h.path = p.path OR h.path = '.' OR p.path = '.'
     OR (h.path >= p.path || '/' AND h.path < p.path || '0')
     OR substr(p.path, 1, length(h.path) + 1) = h.path || '/'
 WHERE p.task = :task AND h.session <> :session AND h.checkout <> '@' AND instr(:gone, h.id) = 0
-ORDER BY h.expires_at DESC, h.id LIMIT 1
+ORDER BY h.id LIMIT :limit
 
 -- name: paths
 SELECT path FROM task_path WHERE task = :task ORDER BY path
