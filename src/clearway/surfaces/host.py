@@ -35,6 +35,7 @@ from clearway.limits import (
 from clearway.surfaces import host_answers, host_wire
 from clearway.surfaces.host_duties import Duties
 from clearway.surfaces.host_talk import Talk
+from clearway.surfaces.host_watch import Watch, Watching
 from clearway.surfaces.host_wire import Spoken
 from clearway.surfaces.host_work import Worker, Workers
 from clearway.surfaces.http_door import Door
@@ -58,7 +59,7 @@ class Peer:
         self.got = bytearray()
         self.asking = False  # it waits for an answer
         self.heard = False  # it has asked something
-        self.talk: Talk | None = None
+        self.talk: Talk | Watching | None = None
 
 
 class Host:
@@ -88,6 +89,7 @@ class Host:
         self._ear, self._voice = socket.socketpair()
         self.workers = Workers(self.liveness, self._complain, self._wake)
         self.duties = Duties(self)
+        self.watch = Watch(self._complain)
         self._thread = threading.get_ident()
 
     # --- office -------------------------------------------------------------------------------------------------
@@ -165,6 +167,7 @@ class Host:
             self._listener.close()
         for peer in list(self._peers.values()):
             self._drop(peer)
+        self.watch.close()
         self.workers.close()
         self._selector.close()
         for end in (self._ear, self._voice):
@@ -312,7 +315,7 @@ class Host:
         else:
             self.later(lambda: self._go_on(peer, talk))
 
-    def _go_on(self, peer: Peer, talk: Talk | None) -> None:
+    def _go_on(self, peer: Peer, talk: Talk | Watching | None) -> None:
         """The peer has its answer; it may ask again, or it has begun a conversation."""
         if self.leaving and talk is None:
             self._drop(peer)
@@ -351,7 +354,7 @@ class Host:
             "version": clearway.__version__,
             "home": self.settings.home,
             "seconds": (self.clock.monotonic() - self.began) // 1_000,
-            "clients": sum(1 for peer in list(self._peers.values()) if peer.talk is not None),
+            "clients": sum(1 for peer in list(self._peers.values()) if isinstance(peer.talk, Talk)),
             "asked": self.asked,
             "failed": self.failed,
             **({} if self.http is None else {"http": self.http.address}),

@@ -27,6 +27,7 @@ from clearway.untrusted import folded
 if TYPE_CHECKING:
     from clearway.surfaces.host import Host
     from clearway.surfaces.host_talk import Talk
+    from clearway.surfaces.host_watch import Watching
 
 _QUIET = host_wire.hook_answer("", "", 0, wants_to_know=False)
 _TAKEN_SECONDS = 2.0  # how long a client may take until it has read what it was told
@@ -88,9 +89,9 @@ def _was_taken(connection: socket.socket) -> bool:
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 
-def request(worker: Worker, host: Host, connection: socket.socket, pid: int, line: bytes) -> Talk | None:
+def request(worker: Worker, host: Host, connection: socket.socket, pid: int, line: bytes) -> Talk | Watching | None:
     """Answer one request. The conversation that it begins, if it is of that kind."""
-    talk: Talk | None = None
+    talk: Talk | Watching | None = None
     try:
         asked = _read(line)
         if asked["op"] == "mcp":
@@ -98,6 +99,11 @@ def request(worker: Worker, host: Host, connection: socket.socket, pid: int, lin
 
             talk = Talk(host, connection, pid, asked)
             reply = talk.greeting()
+        elif asked["op"] == "watch":
+            from clearway.surfaces.host_watch import Watching
+
+            talk = Watching(host, connection, pid, asked)
+            reply = {}
         else:
             reply = _own(host, asked) or _asked(worker, host, pid, asked)
         said = host_wire.answer(reply)
@@ -106,7 +112,12 @@ def request(worker: Worker, host: Host, connection: socket.socket, pid: int, lin
     except Exception as error:
         host.workers.complain(error)
         said = host_wire.refusal(Refusal("INTERNAL", "This failed by a defect of Clearway; the host's log says where."))
-    host_wire.send(connection, said)
+    try:
+        host_wire.send(connection, said)
+    except OSError:
+        if talk is not None:  # nobody is there to begin it
+            talk.close()
+        raise
     return talk
 
 

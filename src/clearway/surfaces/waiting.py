@@ -1,8 +1,9 @@
-"""Waiting for a path, without a host: nothing is written, and waiting is no sign of life.
+"""Waiting for a path: nothing is written, and waiting is no sign of life.
 
-A change of the room is seen by a glance at the file's own counter, a few dozen times a second, and only then is the
-room asked. What changes nothing in the room - a term that runs out, a holder's process that ends - is watched beside
-it. `until_free` is the whole of the waiting and knows neither rooms nor paths.
+A running host says when the room has changed (bell.py). Without one it is seen by a glance at the file's own counter, a
+few dozen times a second. Only then is the room asked. What changes nothing in the room - a term that runs out, a
+holder's process that ends - is watched beside it. `until_free` is the whole of the waiting and knows neither rooms nor
+paths.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from clearway.clock import Clock
 from clearway.crew import leases
 from clearway.errors import Refusal
 from clearway.limits import WAIT_SECONDS_MAX
+from clearway.surfaces.bell import SLEEP_MS, Bell
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from clearway.config import Caller
     from clearway.db import Row
     from clearway.db.tx import Tx
@@ -34,7 +38,10 @@ _AGAIN_MS = 1_000  # a term that is over and still carried by beats is looked at
 class Eyes(Protocol):
     """What a wait looks with."""
 
-    glance_ms: int
+    @property
+    def glance_ms(self) -> int:
+        """How long to sleep between two glances."""
+        ...
 
     def look(self) -> list[Row]:
         """What is in the way, each with `left_ms`; nothing when the wait is over."""
@@ -49,8 +56,10 @@ class Eyes(Protocol):
         ...
 
 
-def until_free(eyes: Eyes, clock: Clock, timeout_ms: int) -> list[Row]:
-    """Wait until nothing is in the way, at most so long; what still is when the time is over."""
+def until_free(eyes: Eyes, clock: Clock, timeout_ms: int, pause: Callable[[float], object] | None = None) -> list[Row]:
+    """Wait until nothing is in the way, at most so long; what still is when the time is over. pause: sleeps so many ms
+    or less."""
+    pause = pause or clock.pause
     began = clock.monotonic()
     blockers, looked = eyes.look(), began
     watched = looked
@@ -65,7 +74,7 @@ def until_free(eyes: Eyes, clock: Clock, timeout_ms: int) -> list[Row]:
         if eyes.changed() or now >= due or (seen_to_end and eyes.ended(blockers)):
             blockers, looked = eyes.look(), now
         else:
-            clock.pause(min(eyes.glance_ms, left))
+            pause(min(eyes.glance_ms, left))
     return blockers
 
 
@@ -84,19 +93,33 @@ def for_paths(rooms: Rooms, caller: Caller, paths: list[str], timeout: str) -> l
         room, place = rooms.placed(path, caller.cwd)
         by_room.setdefault(id(room), (room, []))[1].append(place)
     real = Clock()  # a person waits in real time, whatever time it is in the room
-    return until_free(RoomEyes(list(by_room.values()), caller, rooms.liveness), real, timeout_ms)
+    bell = Bell(rooms.settings, [room.project for room, _ in by_room.values()], real)
+    try:
+        return until_free(RoomEyes(list(by_room.values()), caller, rooms.liveness, bell), real, timeout_ms, bell.pause)
+    finally:
+        bell.close()
 
 
 class RoomEyes:
     """The eyes of one caller on places in one or several rooms."""
 
-    def __init__(self, rooms: list[tuple[Room, list[Place]]], caller: Caller, liveness: Liveness) -> None:
+    def __init__(
+        self,
+        rooms: list[tuple[Room, list[Place]]],
+        caller: Caller,
+        liveness: Liveness,
+        bell: Bell | None = None,
+    ) -> None:
         self._rooms = rooms
+        self._bell = bell
         self._caller = caller
         self._liveness = liveness
         self._stamps: list[int] = []
-        near = all(room.engine.name == "sqlite" for room, _ in rooms)
-        self.glance_ms = GLANCE_MS if near else FAR_GLANCE_MS
+        self._near = all(room.engine.name == "sqlite" for room, _ in rooms)
+
+    @property
+    def glance_ms(self) -> int:
+        return pause_ms(self._bell, near=self._near)
 
     def look(self) -> list[Row]:
         self._stamps = self._glance()  # before the look: what happens between the two is seen again
@@ -106,7 +129,7 @@ class RoomEyes:
         return found
 
     def changed(self) -> bool:
-        return self._glance() != self._stamps
+        return not (self._bell and self._bell.is_needless()) and self._glance() != self._stamps
 
     def ended(self, blockers: list[Row]) -> bool:
         return any(
@@ -117,6 +140,13 @@ class RoomEyes:
 
     def _glance(self) -> list[int]:
         return [room.engine.stamp() for room, _ in self._rooms]
+
+
+def pause_ms(bell: Bell | None, *, near: bool) -> int:
+    """How long to sleep between two glances at a room."""
+    if bell is not None and bell.is_there:
+        return SLEEP_MS
+    return GLANCE_MS if near else FAR_GLANCE_MS
 
 
 def _blockers(tx: Tx, places: list[Place]) -> list[Row]:

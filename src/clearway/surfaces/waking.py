@@ -19,7 +19,8 @@ from clearway.crew import agents, messages
 from clearway.db import Row
 from clearway.errors import Refusal
 from clearway.limits import PAYLOAD_BYTES_MAX, WAIT_SECONDS_MAX
-from clearway.surfaces.waiting import FAR_GLANCE_MS, GLANCE_MS, until_free
+from clearway.surfaces.bell import Bell
+from clearway.surfaces.waiting import pause_ms, until_free
 from clearway.untrusted import folded
 
 if TYPE_CHECKING:
@@ -41,7 +42,14 @@ class Arrivals:
     """
 
     def __init__(
-        self, room: Room, caller: Caller, liveness: Liveness, client: Process | None = None, *, idle: bool = False
+        self,
+        room: Room,
+        caller: Caller,
+        liveness: Liveness,
+        client: Process | None = None,
+        *,
+        idle: bool = False,
+        bell: Bell | None = None,
     ) -> None:
         self.found: list[Row] = []
         self.left = False  # the session has ended, or the client whose session this is
@@ -51,7 +59,11 @@ class Arrivals:
         self._client = client
         self._idle = idle
         self._stamp = 0
-        self.glance_ms = GLANCE_MS if room.engine.name == "sqlite" else FAR_GLANCE_MS
+        self._bell = bell
+
+    @property
+    def glance_ms(self) -> int:
+        return pause_ms(self._bell, near=self.room.engine.name == "sqlite")
 
     def look(self) -> list[Row]:
         self._stamp = self.room.engine.stamp()  # before the look: what happens between the two is seen again
@@ -74,7 +86,7 @@ class Arrivals:
         return messages.next_due(tx)
 
     def changed(self) -> bool:
-        return self.room.engine.stamp() != self._stamp
+        return not (self._bell and self._bell.is_needless()) and self.room.engine.stamp() != self._stamp
 
     def ended(self, blockers: list[Row]) -> bool:
         if self._client is not None and self._liveness.is_dead(self._caller.host, self._client):
@@ -85,23 +97,33 @@ class Arrivals:
 def for_mail(rooms: Rooms, caller: Caller, folder: str, timeout: str) -> list[dict[str, Any]]:
     """Wait for a message to the caller; those that came, which are now shown to it. Empty when the time is over."""
     room = rooms.of_folder(folder)
-    eyes = Arrivals(room, caller, rooms.liveness)
-    until_free(eyes, Clock(), span(timeout))
+    clock = Clock()
+    bell = Bell(rooms.settings, [room.project], clock)
+    eyes = Arrivals(room, caller, rooms.liveness, bell=bell)
+    _until(eyes, bell, clock, span(timeout))
     return [] if not eyes.found else room.run(lambda tx: messages.handed(tx, eyes.found), caller=caller)
 
 
 def for_issue(rooms: Rooms, caller: Caller, folder: str, issue: str, timeout: str) -> bool:
     """Wait until nobody works on an issue; whether that came."""
     room = rooms.of_folder(folder)
-    eyes = _Holder(room, caller, rooms.liveness, issue)
-    return not until_free(eyes, Clock(), span(timeout))
+    clock = Clock()
+    bell = Bell(rooms.settings, [room.project], clock)
+    return not _until(_Holder(room, caller, rooms.liveness, issue, bell), bell, clock, span(timeout))
+
+
+def _until(eyes: Arrivals, bell: Bell, clock: Clock, timeout_ms: int) -> list[Row]:
+    try:
+        return until_free(eyes, clock, timeout_ms, bell.pause)
+    finally:
+        bell.close()
 
 
 class _Holder(Arrivals):
     """The eyes of one who waits for the end of somebody's work."""
 
-    def __init__(self, room: Room, caller: Caller, liveness: Liveness, issue: str) -> None:
-        super().__init__(room, caller, liveness)
+    def __init__(self, room: Room, caller: Caller, liveness: Liveness, issue: str, bell: Bell) -> None:
+        super().__init__(room, caller, liveness, bell=bell)
         self._issue = issue
 
     def look(self) -> list[Row]:
@@ -126,13 +148,13 @@ def rewake(rooms: Rooms, agent: str, folder: str, timeout: str) -> int:
         where = payload.get("cwd") or folder
         if rooms.settings.off or not isinstance(session, str) or not session or not isinstance(where, str):
             return 0
-        alone = _alone(rooms.settings.home, session, Clock().wall())
-        if alone is None:  # another one waits for this session already
+        place = alone(rooms.settings.home, session, Clock().wall())
+        if place is None:  # another one waits for this session already
             return 0
         try:
             return _rewake(rooms, Caller(agent, session, cwd=where, host=rooms.liveness.host), span(timeout))
         finally:
-            os.close(alone)
+            os.close(place)
     except Exception:
         return 0  # a client reads any other status as a message
 
@@ -146,8 +168,10 @@ def _rewake(rooms: Rooms, caller: Caller, timeout_ms: int) -> int:
     until = clock.monotonic() + timeout_ms
     while (left := until - clock.monotonic()) > 0:
         try:
-            eyes = Arrivals(rooms.of_folder(caller.cwd), caller, rooms.liveness, client, idle=True)
-            until_free(eyes, clock, left)
+            room = rooms.of_folder(caller.cwd)
+            bell = Bell(rooms.settings, [room.project], clock)
+            eyes = Arrivals(room, caller, rooms.liveness, client, idle=True, bell=bell)
+            _until(eyes, bell, clock, left)
             if eyes.left or not eyes.found:
                 return 0
             return _wake(eyes, caller)
@@ -175,9 +199,14 @@ def _inputs(words: list[str]) -> list[str]:
 
 def _wake(eyes: Arrivals, caller: Caller) -> int:
     eyes.room.run(lambda tx: messages.woke(tx, eyes.found), caller=caller, durable=False)
-    named = ", ".join(f"#{message.id} from {folded(message.sender, 40)}" for message in eyes.found)
-    print(f"[clearway] Messages wait for you: {named}. read_inbox shows them.", file=sys.stderr, flush=True)
+    print(pointer(eyes.found), file=sys.stderr, flush=True)
     return WAKES
+
+
+def pointer(found: list[Row]) -> str:
+    """What a woken model reads first: numbers and senders, and none of their words."""
+    named = ", ".join(f"#{message.id} from {folded(message.sender, 40)}" for message in found)
+    return f"[clearway] Messages wait for you: {named}. read_inbox shows them."
 
 
 def span(timeout: str) -> int:
@@ -197,7 +226,7 @@ def _payload() -> dict[str, Any]:
     return read if wire.is_object(read) else {}
 
 
-def _alone(home: str, session: str, wall: int) -> int | None:
+def alone(home: str, session: str, wall: int) -> int | None:
     """The place of the one who waits for a session, or None. Places in which nobody can wait any more are cleared."""
     file = _lock_of(home, session)
     held = platforms.hold_alone(file)
