@@ -85,8 +85,8 @@ def told(operation: Operation) -> str:
 
 
 def writes(operation: Operation) -> str:
-    if isinstance(operation.writes, str):
-        return f"writes when `{operation.writes}` is given"
+    if isinstance(operation.writes, tuple):
+        return f"writes when {' or '.join(f'`{name}`' for name in operation.writes)} is given"
     return "writes" if operation.writes else "reads"
 
 

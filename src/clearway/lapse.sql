@@ -149,7 +149,9 @@ UPDATE session_checkpoint SET session = :later
 WHERE session = :earlier AND NOT EXISTS (SELECT 1 FROM session_checkpoint o WHERE o.session = :later)
 
 -- name: move_doing
-UPDATE session SET doing = coalesce(doing, (SELECT e.doing FROM session e WHERE e.id = :earlier)) WHERE id = :later
+UPDATE session SET doing = coalesce(doing, (SELECT e.doing FROM session e WHERE e.id = :earlier)),
+  capabilities = coalesce(capabilities, (SELECT e.capabilities FROM session e WHERE e.id = :earlier))
+WHERE id = :later
 
 -- name: forget_told
 DELETE FROM elsewhere_told WHERE session = :session

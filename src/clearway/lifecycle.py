@@ -69,7 +69,7 @@ TASK_OUTCOMES = ("succeeded", "failed", "needs_review")
 TASK_REPORTS = ("started", *TASK_OUTCOMES)  # what who has it says of it
 
 MESSAGE_KINDS = ("chat", "task", "broadcast", "control", "result")
-ACTIVITY_TYPES = ("comments", "attempt_notes", "attempts", "events")
+ACTIVITY_TYPES = ("comments", "decisions", "reviews", "attempt_notes", "attempts", "events")
 SEARCHED = ("issue", "comment", "decision", "attempt_note", "attempt", "artifact", "review")
 RELATIONS = ("blocks", "related_to", "duplicates")
 

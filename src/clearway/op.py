@@ -26,7 +26,7 @@ class Operation:
         self,
         function: Callable[..., Any],
         *,
-        writes: bool | str,
+        writes: bool | tuple[str, ...],
         group: str,
         core: bool,
         keyed: str,
@@ -51,7 +51,7 @@ class Operation:
 
 def op(
     *,
-    writes: bool | str = False,
+    writes: bool | tuple[str, ...] = False,
     group: str = "work",
     core: bool = False,
     keyed: str = "",
@@ -63,7 +63,7 @@ def op(
 ) -> Callable[[Function], Function]:
     """Declare an operation.
 
-    writes: it changes the room, or the name of the argument that makes it do so. group: the tool group of the MCP
+    writes: it changes the room, or the names of the arguments that make it do so. group: the tool group of the MCP
     profiles. core: it is in the default profile. keyed: it takes an idempotency key, valid for the caller's "agent" or
     only for its "session". durable: the reply promises something to another agent, so the commit reaches the disk
     first. cli: the words of its subcommand. tool: agents are offered it; what only a person may do is not for them.

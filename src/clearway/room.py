@@ -87,7 +87,8 @@ class Room:
 
         values, key = checked(operation, arguments, caller, self.clock)
         function = operation.function
-        writes = values.get(operation.writes) is not None if isinstance(operation.writes, str) else operation.writes
+        by = operation.writes
+        writes = any(values.get(name) is not None for name in by) if isinstance(by, tuple) else by
         if not writes:
             return self.run(lambda tx: function(tx, **values), caller=caller, writes=False)
         first = _adoption(operation, key, values) if "lease_token" in values else None

@@ -3,7 +3,7 @@
 -- name: opening
 SELECT r.project_id, r.anchor_boot, r.anchor_monotonic, r.anchor_wall, r.anchor_room, r.last_event, r.last_issue,
   r.last_fence, r.paused_at, r.paused_until, r.issue_key, c.now AS server_now,
-  s.id AS session, s.boot, s.pid, s.started, s.beat_at, s.ended_at, s.bound,
+  s.id AS session, s.boot, s.pid, s.started, s.beat_at, s.ended_at, s.bound, s.capabilities,
   (SELECT json_group_array(name || '=' || value) FROM setting) AS settings,
   (SELECT min(expires_at) FROM path_lease) AS path_at,
   (SELECT min(expires_at) FROM attempt WHERE status = 'active') AS attempt_at,

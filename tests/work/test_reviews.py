@@ -445,3 +445,20 @@ def test_every_step_of_a_review_is_one_event_with_its_session(scene: Scene) -> N
         ("review_claimed", "codex"),
         ("review_approved", "codex"),
     ]
+
+
+def test_the_story_of_an_issue_has_its_reviews_and_decisions(scene: Scene) -> None:
+    scene.request()
+    scene.worker.ask("record_decision", title="LL(1)", summary="One token ahead.", issue_id="ISSUE-1")
+    scene.finish(scene.claim(), "changes_requested")
+
+    def told(kind: str) -> list[dict[str, Any]]:
+        return scene.worker.ask("get_issue_activity", issue_id="ISSUE-1", types=[kind])["items"]
+
+    assert [item["event_type"] for item in told("reviews")] == [
+        "review_changes_requested",
+        "review_claimed",
+        "review_requested",
+    ]
+    assert told("reviews")[0]["findings"] == "Line 3 is wrong."
+    assert [(item["entity_type"], item["summary"]) for item in told("decisions")] == [("decision", "One token ahead.")]

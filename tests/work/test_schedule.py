@@ -195,3 +195,14 @@ def test_a_question_is_for_whoever_is_asked_and_its_answer_reaches_what_waited(w
         "ISSUE-2": "To cents.",
         "ISSUE-3": "It works.",
     }
+
+
+def test_what_a_session_can_do_it_may_tell_the_room_once(world: World) -> None:
+    ready_issue(world, "Train", needs=["gpu"])
+    agent = world.agent("codex")
+    assert agent.refused("claim_issue", next=True).code == "NOTHING_TO_CLAIM"
+
+    agent.ask("room", capabilities=["GPU", "net"])
+
+    assert agent.refused("claim_issue", next=True, capabilities=["net"]).code == "NOTHING_TO_CLAIM"
+    assert nth(agent)["display_id"] == "ISSUE-1"

@@ -6,7 +6,7 @@ never deleted; a client that comes back under the same id opens it again.
 
 from __future__ import annotations
 
-from clearway import policy, repository
+from clearway import policy, repository, wire
 from clearway.config import Caller
 from clearway.db import Row, statements
 from clearway.lapse import end_session, gone, hand_over, in_flight, until
@@ -18,27 +18,31 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from clearway.arguments import Doing
+    from clearway.arguments import Doing, Needs
     from clearway.db.tx import Tx
 
 SQL = statements(__file__)
 IDLE_AFTER_MS = 900_000
 STALLED_AFTER_MS = 1_800_000
+WORKERS = ("-worker", "-bridge")  # what the name of one that works for an agent ends in
 GOES_ON = frozenset({"clear", "resume", "compact"})  # how a session starts that may go on with another one's work
 
 
-@op(writes="status", group="crew", core=True, cli="room")
-def room(tx: Tx, status: Doing | None = None) -> dict[str, Any]:
+@op(writes=("status", "capabilities"), group="crew", core=True, cli="room", rare=("capabilities",))
+def room(tx: Tx, status: Doing | None = None, capabilities: Needs | None = None) -> dict[str, Any]:
     """See who is here, what they do and which paths they hold.
 
     Call it before starting and when blocked.
 
     status: what you are doing now, for the others.
+    capabilities: what you can do; next counts on it.
     """
     from clearway.crew import messages  # a hook, which asks for nobody's room, need not load it
 
     if status is not None:
         say_doing(tx, status)
+    if capabilities is not None:
+        tx.change(SQL.able, id=tx.caller.key, capabilities=wire.dumps(capabilities))
     from clearway.crew import roster
     from clearway.tally import passages
 
@@ -165,6 +169,11 @@ def presence(tx: Tx, row: Row) -> str:
     if row.in_turn:
         return "stalled" if quiet >= IDLE_AFTER_MS else "busy"
     return "idle"
+
+
+def works_for(agent: str) -> str:
+    """The agent whose tasks one of this name is given, too: another one for a worker, itself for everybody else."""
+    return next((agent[: -len(end)] for end in WORKERS if agent.endswith(end) and agent != end), agent)
 
 
 def seen(tx: Tx, row: Row) -> int:

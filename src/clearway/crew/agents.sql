@@ -47,6 +47,9 @@ UPDATE session SET in_turn = :in_turn WHERE id = :id
 -- name: doing
 UPDATE session SET doing = :doing WHERE id = :id
 
+-- name: able
+UPDATE session SET capabilities = :capabilities WHERE id = :id
+
 -- name: of_process
 -- A session made for one MCP connection is that connection's alone.
 SELECT id FROM session

@@ -67,7 +67,7 @@ def get_issue_activity(
     limit: ListLimit = LIST_DEFAULT,
     cursor: Cursor | None = None,
 ) -> dict[str, Any]:
-    """Read the story of an issue, newest first: comments, notes, attempts with their results, changes."""
+    """Read the story of an issue, newest first: what was said, decided, noted, found and changed, and each attempt."""
     rows = tx.all(
         SQL.story,
         issue=issues.find(tx, issue_id).id,
@@ -115,6 +115,12 @@ def _told(tx: Tx, row: Row) -> dict[str, Any]:
         kind, entity, words = "comment", data["comment"], _comment(tx, data["comment"])
     elif row.kind == "attempt_notes":
         kind, entity, words = "attempt_note", data["note"], _note(tx, data["note"])
+    elif row.kind == "decisions":
+        kind, entity = "decision", data["decision"]
+        words = dict(tx.one(SQL.decision, id=entity) or data)
+    elif row.kind == "reviews":
+        kind, entity = "review", data["review"]
+        words = data | dict(tx.one(SQL.findings, id=entity, event=row.id) or {})
     elif row.kind == "attempts":
         kind, entity = "attempt", row.attempt
         words = data | (_result(tx.one(SQL.result, id=row.attempt)) if row.type in _ENDS else {})

@@ -9,6 +9,8 @@ ORDER BY e.id LIMIT :limit
 SELECT id, type, at, attempt, session, agent, data, kind FROM (
   SELECT e.id, e.type, e.at, e.attempt, e.session, e.agent, e.data,
     CASE WHEN e.type = 'comment_added' THEN 'comments'
+      WHEN e.type = 'decision_recorded' THEN 'decisions'
+      WHEN substr(e.type, 1, 7) = 'review_' THEN 'reviews'
       WHEN e.type IN ('attempt_note_saved', 'checkpoint_saved') THEN 'attempt_notes'
       WHEN e.type = 'late_result' OR substr(e.type, 1, 8) = 'attempt_' THEN 'attempts'
       ELSE 'events' END AS kind
@@ -18,6 +20,12 @@ ORDER BY id DESC LIMIT :limit
 
 -- name: comment
 SELECT content FROM comment WHERE id = :id
+
+-- name: decision
+SELECT title, summary, status FROM decision WHERE id = :id
+
+-- name: findings
+SELECT findings FROM review_request WHERE id = :id AND resolved_event = :event AND findings IS NOT NULL
 
 -- name: note
 SELECT kind, content, next_steps, important, automatic FROM attempt_note WHERE id = :id

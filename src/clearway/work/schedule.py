@@ -29,7 +29,7 @@ _NEEDS_SHOWN = 60  # characters
 
 
 class Wanted:
-    """What the caller wants to be given: filters, and what it is able to do."""
+    """What the caller wants to be given: filters, and what it is able to do (None: as it told the room)."""
 
     __slots__ = ("able", "epic", "labels", "priorities")
 
@@ -43,7 +43,7 @@ class Wanted:
         self.labels = labels
         self.priorities = priorities
         self.epic = epic
-        self.able = able or []
+        self.able = able
 
     @property
     def filtered(self) -> bool:
@@ -54,7 +54,7 @@ class Wanted:
         return {
             "labels": None if self.labels is None else labelling.ids(tx, self.labels),
             "epic": None if self.epic is None else issues.find(tx, self.epic).id,
-            "able": wire.dumps(self.able),
+            "able": tx.opening.capabilities or "[]" if self.able is None else wire.dumps(self.able),
             "agent": tx.caller.agent,
             "session": tx.caller.key,
             "now": tx.now,

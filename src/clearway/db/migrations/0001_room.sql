@@ -47,7 +47,8 @@ CREATE TABLE repository (
 ) STRICT;
 
 -- One running client, or a named holder (named = 1: no client, term only), or the human. Retired, never deleted.
--- `bound` is the root of the linked worktree in which it began, if it did in one (crew/worktrees.py).
+-- `bound` is the root of the linked worktree in which it began, if it did in one (crew/worktrees.py); `capabilities`:
+-- what it says that it can do, as a JSON list.
 CREATE TABLE session (
   id TEXT PRIMARY KEY,
   agent TEXT NOT NULL,
@@ -61,6 +62,7 @@ CREATE TABLE session (
   cwd TEXT,
   bound TEXT,
   doing TEXT,
+  capabilities TEXT,
   in_turn INTEGER NOT NULL CHECK (in_turn IN (0, 1)),
   opened_at INTEGER NOT NULL,
   started_at INTEGER NOT NULL,
