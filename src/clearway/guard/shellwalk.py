@@ -176,6 +176,9 @@ class Walk(Found):
     def _write_to(self, sign: str, goal: Value, scope: Scope) -> None:
         if sign == ">&":  # a copy of a descriptor, unless a file is named
             goal = Value(text for text in goal.texts if text.rstrip("-").strip("0123456789"))
+        if any(text[:1] == "!" for text in goal.texts):  # `>! FILE` and `>!FILE`: so zsh writes over what is there
+            self.unknown = True
+            self.suspect(goal.map(lambda text: text[1:]), scope)
         if self.watch is not None:
             self.watch.writes_to(goal)
         self.touch(goal, "edit", scope)

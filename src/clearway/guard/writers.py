@@ -274,6 +274,7 @@ WRAPPERS: dict[str, Wrapper] = {
     "nice": Wrapper("-n --adjustment"),
     "nsenter": Wrapper("-t --target"),
     "noglob": Wrapper(here=True),
+    "nocorrect": Wrapper(here=True),
     "nohup": Wrapper(),
     "npx": Wrapper("-p --package -w --workspace"),
     "pipx": Wrapper("--spec --python", skipped=1),
