@@ -92,6 +92,7 @@ SETTINGS = {
     "tree_git": Setting("refuse", "git over a whole work tree in which others have work", words=("refuse", "rescue")),
     "durability": Setting("normal", "which commits reach the disk before the answer", words=("normal", "full")),
     "human": Setting("human", "the name of the person in this room"),
+    "codex_thread": Setting("", "the thread of Codex that clearway codex-wake wakes"),
     "declared_commands": Setting("", "commands that are run like scripts, with the resources they need"),
     "danger": Setting("off", "destructive commands of agents are refused", words=("off", "on")),
     "classifier": Setting("off", "a program of yours judges commands, too", words=("off", "shadow", "enforce")),

@@ -54,10 +54,15 @@ def _trusts_anything(hooks_file: str, environ: Mapping[str, str]) -> bool:
 
 def _hooks(program: str, folder: str, environ: Mapping[str, str]) -> list[dict[str, Any]] | None:
     """What Codex lists, None without an answer in time."""
-    asked = [
+    return _listed(asked(program, folder, environ, "hooks/list", {"cwds": [folder]}))
+
+
+def asked(program: str, folder: str, environ: Mapping[str, str], method: str, params: dict[str, Any]) -> Any:
+    """What Codex's app server answers to one question; None without an answer in time."""
+    lines = [
         {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "clearway", "version": __version__}}},
         {"method": "initialized"},
-        {"id": 2, "method": "hooks/list", "params": {"cwds": [folder]}},
+        {"id": 2, "method": method, "params": params},
     ]
     try:
         server = subprocess.Popen(
@@ -74,7 +79,7 @@ def _hooks(program: str, folder: str, environ: Mapping[str, str]) -> list[dict[s
     late.start()
     try:
         assert server.stdin and server.stdout
-        server.stdin.write("".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in asked).encode())
+        server.stdin.write("".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in lines).encode())
         server.stdin.flush()
         return _answer(server.stdout)
     except OSError:
@@ -85,7 +90,7 @@ def _hooks(program: str, folder: str, environ: Mapping[str, str]) -> list[dict[s
         server.communicate()
 
 
-def _answer(lines: IO[bytes]) -> list[dict[str, Any]] | None:
+def _answer(lines: IO[bytes]) -> Any:
     for _ in range(_LINES_MAX):
         line = lines.readline()
         if not line:
@@ -95,7 +100,7 @@ def _answer(lines: IO[bytes]) -> list[dict[str, Any]] | None:
         except ValueError:
             continue
         if isinstance(said, dict) and cast("dict[str, Any]", said).get("id") == 2:
-            return _listed(cast("dict[str, Any]", said).get("result"))
+            return cast("dict[str, Any]", said).get("result")
     return None
 
 

@@ -28,6 +28,7 @@ LOOKING = {
     "status": "Say in one line where things stand, for prompts and status bars.",
     "history": "Tell what happened to the paths of this repository, or to one of them.",
     "restore": "Bring a held file back as its holder left it; exit status 3 when nothing is kept of it.",
+    "codex-wake": "Queue a line for a thread of Codex whenever a message waits for it.",
     "wait": "Wait for a message, until a path is free, or for an issue; exit status 124 when the time is over.",
 }
 PLANNING = {

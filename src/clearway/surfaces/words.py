@@ -241,6 +241,32 @@ def wait(paths: tuple[str, ...], issue: str | None, agent: str | None, rewake: b
     return waiting.TIMED_OUT if left else 0
 
 
+@click.command("codex-wake")
+@click.option("--thread", metavar="ID", default="", help="Which. [default: CLEARWAY_CODEX_THREAD, codex_thread]")
+@click.option("--for", "agent", metavar="AGENT", default="codex", help="Whose messages. [default: codex]")
+@click.option("--once", is_flag=True, help="Look once; exit status 124 when nothing waits.")
+@click.option("--timeout", metavar="TIME", default="24h", help="How long at most. [default: 24h]")
+def codex_wake(thread: str, agent: str, once: bool, timeout: str) -> int:
+    """Queue a line for a thread of Codex whenever a message waits for it."""
+    from clearway.surfaces import codexwake, waiting, waking
+
+    run = this_run()
+    queued = codexwake.keep_awake(
+        run.rooms,
+        config.check_name(agent),
+        run.folder,
+        thread,
+        timeout_ms=waking.span(timeout),
+        once=once,
+        mention=mention,
+    )
+    if run.as_json:
+        say_json({"queued": queued})
+    else:
+        say(f"{queued} queued." if queued else "Nothing was queued.")
+    return waiting.TIMED_OUT if once and not queued else 0
+
+
 @click.command()
 @click.argument("path", metavar="PATH")
 @click.option("--show", is_flag=True, help="Only print what is kept.")
@@ -298,7 +324,7 @@ BY_NAME = {
     command.name or "": command
     for command in (
         *(keeping.init, keeping.backup, keeping.restore_backup, committing.git_hooks),
-        *(connect, disconnect, doctor, simulate, uninstall, status, history, wait, restore),
+        *(connect, disconnect, doctor, simulate, uninstall, status, history, wait, codex_wake, restore),
         *(graphics.graph, planning.plan),
         *(call, completion, host, mcp, hook),
     )
