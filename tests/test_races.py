@@ -122,6 +122,31 @@ def finish(room: Room, caller: Caller, claim: dict[str, Any]) -> dict[str, Any]:
     )
 
 
+def test_each_task_is_handed_to_one_of_many(shared: Shared) -> None:
+    """C08, C41: clones of one name ask at once, and a worker with them."""
+    room = shared.open()
+    given = [
+        ask(room, PLANNER, "send_message", to="codex", text=f"Task {number}", kind="task")["message_id"]
+        for number in range(ISSUES // 2)
+    ]
+    handed: list[int] = []
+
+    def work(number: int) -> None:
+        own = shared.open()
+        caller = Caller("codex-worker" if number % 4 == 0 else "codex", f"codex-{number}", host="h")
+        while (task := ask(own, caller, "next_task")["task"]) is not None:
+            handed.append(task["task_id"])
+            proof = {"task_id": task["task_id"], "lease_token": task["lease_token"]}
+            ask(own, caller, "update_task", **proof, state="started")
+            ask(own, caller, "update_task", **proof, state="succeeded")
+        own.close()
+
+    at_once(CALLERS // 2, work)
+    assert sorted(handed) == given
+    assert [row.n for row in rows(room, "SELECT count(*) AS n FROM task WHERE state = 'succeeded'")] == [len(given)]
+    room.close()
+
+
 def check_possession(room: Room) -> list[Any]:
     """The log alone shows that no issue ever had two holders and that fences only grow; all events of attempts."""
     events = rows(room, "SELECT id, type, issue, attempt, data FROM event ORDER BY id")

@@ -226,6 +226,19 @@ def test_too_many_losses_end_a_task_and_its_sender_is_told(world: World, pair: t
     assert state(alpha, number) == "dead_letter"
 
 
+def test_a_room_that_nobody_asks_tells_of_what_was_given_up(world: World, pair: tuple[Agent, Agent]) -> None:
+    alpha, beta = pair
+    human(world).ask("set_setting", name="task_lapses", value="1")
+    lost, late = give(alpha), give(alpha, expires_in="5m", priority="low")
+    beta.ask("next_task")
+    beta.dies()
+    world.clock.forward(minutes=6)
+    assert world.room.settle() is True
+    assert world.room.settle() is False
+    told = world.rows("SELECT reply_to FROM message WHERE kind = 'result' AND recipient = 'alpha' ORDER BY reply_to")
+    assert [row.reply_to for row in told] == [lost, late]
+
+
 def test_the_urgent_ones_come_first_and_none_before_its_time_or_after(world: World, pair: tuple[Agent, Agent]) -> None:
     alpha, beta = pair
     low, first, second = give(alpha, priority="low"), give(alpha), give(alpha)

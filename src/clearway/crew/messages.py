@@ -8,7 +8,8 @@ stands in no event, and only sender, recipient and the human can read it. Secret
 from __future__ import annotations
 
 from clearway import clock, lapse, wire
-from clearway.crew import screening, taskleases
+from clearway.crew import screening
+from clearway.crew.agents import works_for
 from clearway.db import Row, statements
 from clearway.errors import Refusal
 from clearway.lifecycle import PRIORITIES
@@ -113,6 +114,8 @@ def send_message(
         expires_at=None if expires_in is None else tx.now + expires_in,
     )
     if kind == "task":
+        from clearway.crew import taskleases  # no hook gives or takes a task
+
         taskleases.create(tx, event, paths or [])
     closes = answered is not None and answered.kind != "task"  # a task ends with the word of who has it
     if answered is not None and closes and answered.state != "done" and _is_to_me(tx, answered):
@@ -182,6 +185,8 @@ def accept_message(tx: Tx, message_id: MessageRef, note: Note | None = None) -> 
 
 def take_task(tx: Tx, message: Row, note: str | None = None, lease_seconds: int | None = None) -> dict[str, Any]:
     """The caller takes a task, or has it already: with its lease."""
+    from clearway.crew import taskleases
+
     settle(tx)  # its time may be over
     lease = taskleases.take(tx, message, lease_seconds)
     if message.state in _OPEN:
@@ -426,6 +431,8 @@ def _return(tx: Tx, message: Row, why: str) -> None:
     if message.kind == "result":  # nobody asked, and an answer to an answer has no end
         return
     if message.kind == "task":
+        from clearway.crew import taskleases
+
         taskleases.give_up(tx, message.id)
     text = f"Your {_what(message)} #{message.id} to {message.recipient} came back: {why}. It said: {message.text[:200]}"
     answer(tx, message, text, sender="clearway")
@@ -461,6 +468,8 @@ def _what(message: Row) -> str:
 
 
 def _check_task(tx: Tx, kind: str, paths: list[str] | None) -> None:
+    from clearway.crew import taskleases
+
     if kind != "task":
         if paths:
             what = "go with a task only"
@@ -499,8 +508,8 @@ def _is_urgent(kind: str, priority: int) -> bool:
 
 
 def _is_to_me(tx: Tx, message: Row) -> bool:
-    for_me = message.recipient == tx.caller.agent or taskleases.is_for(message, tx.caller.agent)
-    return for_me and message.recipient_session in (None, tx.caller.key)
+    mine = tx.caller.agent if message.kind != "task" else works_for(tx.caller.agent)
+    return message.recipient in (tx.caller.agent, mine) and message.recipient_session in (None, tx.caller.key)
 
 
 def _may_read(tx: Tx, message: Row) -> bool:

@@ -8,6 +8,7 @@ hash is stored. A stale holder is refused by what became of its lease; what it h
 from __future__ import annotations
 
 from clearway import clock, lapse, policy
+from clearway.crew.agents import works_for
 from clearway.db import Row, statements
 from clearway.errors import Refusal
 from clearway.leasing import has_lapsed, task_lives_until
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from clearway.db.tx import Tx
 
 SQL = statements(__file__)
-WORKERS = ("-worker", "-bridge")  # what the name of one that works for an agent ends in
 _OPEN = frozenset({"pending", "leased", "started"})
 
 
@@ -39,17 +39,6 @@ def may_ask(tx: Tx) -> bool:
     return tx.caller.human or allowed == "*" or tx.caller.agent in [name.strip() for name in allowed.split(",")]
 
 
-def is_for(message: Row, agent: str) -> bool:
-    """Whether a task is for this agent: under its own name, or as the one that works for another."""
-    return message.kind == "task" and message.recipient in names_of(agent)
-
-
-def names_of(agent: str) -> tuple[str, str]:
-    """The names under which an agent is given tasks."""
-    principal = next((agent[: -len(end)] for end in WORKERS if agent.endswith(end)), "")
-    return agent, principal or agent
-
-
 def find(tx: Tx, id: int, token: str = "") -> Row:
     """The task of this number. Of those the caller has nothing to do with it is not even said that they exist. token:
     of its lease, which opens it to anybody."""
@@ -61,7 +50,7 @@ def find(tx: Tx, id: int, token: str = "") -> Row:
 
 def _is_known(tx: Tx, task: Row) -> bool:
     """Whether the caller gave this task, is to do it, or has had it in hand."""
-    mine = names_of(tx.caller.agent)
+    mine = (tx.caller.agent, works_for(tx.caller.agent))
     known = tx.caller.human or task.sender in mine or task.recipient in mine
     return known or tx.one(SQL.last_of, task=task.id, session=tx.caller.key) is not None
 

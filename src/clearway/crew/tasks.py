@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from clearway import clock, lapse, policy, wire
 from clearway.crew import messages, taskleases
+from clearway.crew.agents import works_for
 from clearway.db import Row, statements
 from clearway.errors import Refusal
 from clearway.lifecycle import PRIORITIES, TASK_TRANSITIONS
@@ -196,8 +197,7 @@ def _own(tx: Tx, id: int) -> Row:
 
 
 def _names(tx: Tx) -> dict[str, str]:
-    agent, principal = taskleases.names_of(tx.caller.agent)
-    return {"agent": agent, "principal": principal}
+    return {"agent": tx.caller.agent, "principal": works_for(tx.caller.agent)}
 
 
 def _why_none(tx: Tx) -> dict[str, Any]:
@@ -212,7 +212,7 @@ def _waits_for(tx: Tx, task: Row) -> dict[str, Any]:
         return {"reason": "a person has to read it first"}
     if task.not_before > tx.now:
         return {"reason": "its time has not come", "until": tx.iso(task.not_before)}
-    mine = task.recipient in taskleases.names_of(tx.caller.agent)
+    mine = task.recipient in _names(tx).values()
     paths, _ = lapse.gone(tx)
     session = tx.caller.key if mine else ""
     blocking = tx.all(SQL.blocking, task=task.id, session=session, gone=paths, limit=_BLOCKING_READ)
