@@ -134,12 +134,16 @@ def test_planning_around_one_issue_keeps_to_it(world: World) -> None:
 
     graph = agent.ask("get_planning_graph", root_issue_id=epic)
 
-    assert set(names(graph)) == {epic, second}
+    assert names(graph) == [epic, second]
     assert edges(graph) == {(epic, second, "contains")}
     assert graph["summary"]["left_out"] == {"done": 1}
     assert "critical_path" not in graph
     assert other in names(agent.ask("get_planning_graph", root_issue_id=epic, include_related=True))
-    assert agent.ask("get_planning_graph", root_issue_id=epic, depth=0)["nodes"][0]["display_id"] == epic
+    assert names(agent.ask("get_planning_graph", root_issue_id=epic, max_nodes=1)) == [epic]
+    (third,) = made(agent, "C", parent_issue_id=epic)
+    relate(agent, second, third)
+    later = agent.ask("get_planning_graph", root_issue_id=epic)
+    assert (later["critical_path"], later["blocking_nodes"]) == ([second, third], [second])
 
 
 def test_finished_work_never_hides_what_is_ready(world: World) -> None:

@@ -74,23 +74,26 @@ def get_planning_graph(
     """Show the unfinished work of the project, or around one issue: where to begin, what blocks, the critical path."""
     types = ("blocks", "related_to") if include_related else ("blocks",)
     way = _Way(types, hierarchy=True, direction="both", terminal=True)
-    waits = [(row.source, row.target) for row in tx.all(SQL.waits, limit=GRAPH_WAITS_READ_MAX)]
-    if root_issue_id is None:
+    root = None if root_issue_id is None else issues.find(tx, root_issue_id)
+    if root is None:
+        waits = [(row.source, row.target) for row in tx.all(SQL.waits, limit=GRAPH_WAITS_READ_MAX)]
         path = critical_path(waits)
         rows = _rows(tx, _candidates(tx, path, waits, max_nodes))
         there = {row.status: row.issues for row in tx.all(SQL.counts)}
     else:
-        root = issues.find(tx, root_issue_id)
         issues.check_not_archived(root)
         rows = _rows(tx, _reached(tx, root.id, depth, way))
+        waits = _waits_among(tx, rows)
+        path = critical_path(waits)
         there = _by_status(rows.values())
-        path = critical_path([wait for wait in waits if wait[0] in rows and wait[1] in rows])
     wanted = {
         id: row
         for id, row in rows.items()
         if row.status not in TERMINAL and (include_review or row.status != "review" or row.held_by)
     }
     order = _planned(wanted, path, waits, max_nodes)
+    if root is not None:
+        order.sort(key=lambda row: row.id != root.id)  # whatever is left out, it is there
     graph = _Graph(tx, order[:max_nodes], way, path=[wanted[id] for id in path if id in wanted])
     return graph.reply(order, max_nodes, max_bytes, there=there)
 
@@ -258,6 +261,17 @@ def _candidates(tx: Tx, path: list[str], waits: list[tuple[str, str]], max_nodes
     for status in _UNFINISHED:
         found += [row.id for row in tx.all(SQL.in_status, status=status, limit=limit)]
     return list(dict.fromkeys(found))
+
+
+def _waits_among(tx: Tx, rows: dict[str, Row]) -> list[tuple[str, str]]:
+    """What waits for what among some issues, those first that hold up most."""
+    edges = tx.all(SQL.edges, ids=wire.dumps(list(rows)), types=",blocks,", hierarchy=0, limit=GRAPH_EDGES_READ_MAX)
+    waits = [
+        (edge.source, edge.target)
+        for edge in edges
+        if rows[edge.source].status not in TERMINAL and rows[edge.target].status not in TERMINAL
+    ]
+    return sorted(waits, key=lambda wait: -rows[wait[0]].unblocks)
 
 
 def _planned(rows: dict[str, Row], path: list[str], waits: list[tuple[str, str]], max_nodes: int) -> list[Row]:
