@@ -149,6 +149,14 @@ def test_words_phrases_beginnings_alternatives_and_what_is_not_wanted(agent: Age
     assert found(agent, "near") == []
 
 
+def test_what_is_not_wanted_may_stand_anywhere(agent: Agent) -> None:
+    made(agent, "Mend dates", description="In the parser")
+    two = made(agent, "Mend dates", description="In the printer")
+
+    assert found(agent, "dates -parser") == [two]
+    assert found(agent, "mend -dates") == []
+
+
 def test_accents_do_not_matter(agent: Agent) -> None:
     made(agent, "Café über alles")
 

@@ -115,6 +115,15 @@ class Term:
         words = [f"'{word}'" for word in _indexed(self.raw)]
         return f"({' <-> '.join(words)}{':*' if self.begins else ''})"
 
+    def is_in(self, words: list[str]) -> bool:
+        """Whether a text of these words has it."""
+        own = _indexed(self.raw)
+        for place in range(len(words) - len(own) + 1):
+            there = words[place : place + len(own)]
+            if there == own or (self.begins and there[:-1] == own[:-1] and there[-1].startswith(own[-1])):
+                return True
+        return False
+
     @property
     def literals(self) -> list[str]:
         """What of it has signs in it that no index keeps. Beyond ASCII the engines disagree about capitals."""
@@ -154,16 +163,22 @@ class Question:
             self.groups = [[term] for term in self.unwanted]
             self.unwanted = []
 
+    def is_met_by(self, words: list[str]) -> bool:
+        """The same question, answered without an index."""
+        met = all(any(term.is_in(words) for term in group) for group in self.groups)
+        return met and not self.is_unwanted(words)
+
+    def is_unwanted(self, words: list[str]) -> bool:
+        return any(term.is_in(words) for term in self.unwanted)
+
     @property
     def for_sqlite(self) -> str:
-        wanted = " AND ".join(f"({' OR '.join(term.for_sqlite for term in group)})" for group in self.groups)
-        if not self.unwanted:
-            return wanted
-        return f"({wanted}) NOT ({' OR '.join(term.for_sqlite for term in self.unwanted)})"
+        wanted = " AND ".join(_any_sqlite(group) for group in self.groups)
+        return f"({wanted}) NOT {_any_sqlite(self.unwanted)}" if self.unwanted else wanted
 
     @property
     def for_postgres(self) -> str:
-        wanted = [f"({' | '.join(term.for_postgres for term in group)})" for group in self.groups]
+        wanted = [_any_postgres(group) for group in self.groups]
         return " & ".join([*wanted, *(f"!{term.for_postgres}" for term in self.unwanted)])
 
     @property
@@ -176,6 +191,14 @@ class Question:
         terms = [term for group in self.groups for term in group]
         words = {word for term in terms for word in (*term.literals, *_words(term.raw)) if word}
         return sorted(words)
+
+
+def _any_sqlite(terms: list[Term]) -> str:
+    return f"({' OR '.join(term.for_sqlite for term in terms)})"
+
+
+def _any_postgres(terms: list[Term]) -> str:
+    return f"({' | '.join(term.for_postgres for term in terms)})"
 
 
 def _pieces(text: str) -> list[tuple[str, bool, bool]]:
@@ -222,13 +245,13 @@ def _found(
     tx: Tx, asked: Question, before: int, issue: str | None, conditions: dict[str, Any], limit: int
 ) -> tuple[list[int], int | None]:
     """The places of a page, and after which one the next goes on, if there is more to look at."""
-    match = {"match": asked.for_sqlite, "tsquery": asked.for_postgres, "issue": issue}
+    given = {"match": asked.for_sqlite, "tsquery": asked.for_postgres, "issue": issue}
+    statement = SQL.places if issue is None else SQL.places_of
     found: list[int] = []
     batch, looked = limit + 1, 0
     while True:
-        statement = SQL.places if issue is None else SQL.places_of
-        places: list[int] = [row.place for row in tx.all(statement, before=before, limit=batch, **match)]
-        fitting = _fitting(tx, places, match, conditions)
+        places: list[int] = [row.place for row in tx.all(statement, before=before, limit=batch, **given)]
+        fitting = _fitting(tx, places, asked, conditions, compare=issue is not None)
         for place in places:
             if place in fitting and len(found) == limit:
                 return found, before
@@ -243,13 +266,33 @@ def _found(
         batch = _BATCH
 
 
-def _fitting(tx: Tx, places: list[int], match: dict[str, Any], conditions: dict[str, Any]) -> set[int]:
-    """Those of some places that the conditions admit and that were not found by their title before."""
-    texts = [place for place in places if place < _TITLES]
-    again = {row.place for row in tx.all(SQL.by_title, places=wire.dumps(texts), **match)} if texts else set[int]()
-    numbers = sorted({place % _TITLES for place in places if place not in again})
-    wanted = {row.number for row in tx.all(SQL.wanted, numbers=wire.dumps(numbers), **conditions)}
-    return {place for place in places if place not in again and place % _TITLES in wanted}
+def _fitting(tx: Tx, places: list[int], asked: Question, conditions: dict[str, Any], *, compare: bool) -> set[int]:
+    """Those of some places that the conditions admit and that were not found by their title before. compare: no index
+    has said yet that they have the words."""
+    numbers = wire.dumps(sorted({place % _TITLES for place in places}))
+    wanted = {row.number for row in tx.all(SQL.wanted, numbers=numbers, **conditions)}
+    fitting = {place for place in places if place % _TITLES in wanted}
+    numbers = wire.dumps(sorted({place % _TITLES for place in fitting if place < _TITLES or compare}))
+    titled = {row.number: _indexed(row.title) for row in tx.all(SQL.titles, numbers=numbers)}
+    by_title = {number for number, words in titled.items() if asked.is_met_by(words)}
+    whole = _whole(tx, [place for place in fitting if compare or (place >= _TITLES and asked.unwanted)])
+
+    def fits(place: int) -> bool:
+        number = place % _TITLES
+        if place < _TITLES:  # a text that the title speaks for was shown with it, unless the rest of it is unwanted
+            return number not in by_title and (not compare or asked.is_met_by(whole[number]))
+        return (not compare or number in by_title) and not asked.is_unwanted(whole.get(number, []))
+
+    return {place for place in fitting if fits(place)}
+
+
+def _whole(tx: Tx, places: list[int]) -> dict[int, list[str]]:
+    """All words of some entries."""
+    if not places:
+        return {}
+    numbers = wire.dumps(sorted({place % _TITLES for place in places}))
+    rows = tx.all(SQL.texts, numbers=numbers)
+    return {row.number: _indexed(f"{row.title} {row.text} {row.labels}") for row in rows}
 
 
 def _items(tx: Tx, places: list[int], asked: Question, chars: int) -> list[dict[str, Any]]:
