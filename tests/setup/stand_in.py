@@ -9,6 +9,7 @@
 - writes_nothing: no call is ever made
 - stumbles: it ends before it has asked its model
 - calls_home: it asks the proxy for a place beyond this machine first, and ends
+- lingers: as one that ignores, and then it does not end
 - stays: it never ends, and has left a child in a session of its own
 """
 
@@ -60,7 +61,7 @@ def asked(tool, given):
 
 def called(tool, given):
     denial = asked(tool, given)
-    made = MANNER in ("ignores", "is_deaf") or (MANNER == "ignores_in_shell" and tool == "Bash") or not denial
+    made = not denial or MANNER in ("ignores", "lingers") or (MANNER == "ignores_in_shell" and tool == "Bash")
     if made and MANNER != "writes_nothing":
         if tool == "Edit":
             with open(given["file_path"]) as file:
@@ -84,6 +85,8 @@ while True:
     results = [{{"type": "tool_result", "tool_use_id": part["id"], "content": called(part["name"], part["input"])}}
                for part in calls]
     messages.append({{"role": "user", "content": results}})
+if MANNER == "lingers":
+    signal.pause()
 '''
 
 

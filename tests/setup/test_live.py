@@ -121,7 +121,7 @@ def test_what_was_merely_not_written_proves_nothing(person: Person, manner: str,
 def test_a_client_that_does_not_end_is_ended_with_all_it_started(person: Person) -> None:
     started = person.has("stays")
     proof = person.tries("claude", seconds_max=4)
-    assert (proof.result, proof.why) == ("not proved", "it did not end in 4 s")
+    assert (proof.result, proof.why) == ("not proved", "it never asked the model; it did not end in 4 s")
     for pid in json.loads(started.read_text()).values():
         assert _is_over(pid)
 
@@ -136,6 +136,12 @@ def test_who_ends_the_doctor_ends_the_client_too(person: Person, ending: signal.
     assert examination.returncode != 0
     assert all(_is_over(pid) for pid in pids.values())
     assert list(person.temporary.iterdir()) == []
+
+
+def test_what_it_has_written_counts_though_it_does_not_end(person: Person) -> None:
+    person.has("lingers")
+    proof = person.tries("claude", seconds_max=10)
+    assert (proof.result, proof.stopped) == ("advisory only", {"edit": False, "shell": False})
 
 
 def test_where_nothing_can_be_made_nothing_is_said_of_a_client(

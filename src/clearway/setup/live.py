@@ -121,8 +121,10 @@ def _check_names(clients: Sequence[str]) -> None:
 
 def _prove(client: str, environ: Mapping[str, str], clock: Clock, seconds_max: float) -> Proof:
     driver = DRIVERS.get(client)
-    if driver is None or not hasattr(os, "killpg"):
+    if driver is None:
         return Proof(client, client, "", UNPROVED, why="no script can drive it here without an account")
+    if not hasattr(os, "killpg"):
+        return Proof(client, driver.agent, "", UNPROVED, why="nothing can be tried on this system")
     program = program_of(client, environ)
     if program is None:
         return Proof(client, driver.agent, "", UNPROVED, why=f"no program {driver.program} on the path")
@@ -199,10 +201,15 @@ class _Cage:
         # Held by us, no host can be started for this home: none is left behind.
         os.mkdir(os.path.join(self.state, "run"), 0o700)
         self._no_host = platforms.hold_alone(os.path.join(self.state, "run", "host.lock"))
+        self._model = ScriptedModel(self._script).begin()
 
-    def environment(self, address: str = "") -> dict[str, str]:
-        """All that is known here of the world. address: the model's, once there is one."""
-        base = {
+    def environment(self) -> dict[str, str]:
+        """All that is known here of the world. Every address in it is the model's."""
+        ways_out = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), self._model.address)
+        ways_out |= {name.lower(): value for name, value in ways_out.items()}
+        near = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
+        own = self._driver.environment(self.home, self._model.address)
+        return {
             "PATH": self._path,
             "HOME": self.home,
             "TMPDIR": self._temporary,
@@ -214,36 +221,34 @@ class _Cage:
             "CLAUDE_CODE_TMPDIR": self._temporary,
             "CLEARWAY_HOME": self.state,
             "CLEARWAY_HOST": "off",
+            **ways_out,
+            **near,
+            **own,
         }
-        if not address:
-            return base
-        ways_out = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), address)
-        ways_out |= {name.lower(): value for name, value in ways_out.items()}
-        near = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
-        return base | ways_out | near | self._driver.environment(self.home, address)
 
     def version(self) -> str:
-        said, _ = self._run([self._program, "--version"], self.environment(), _VERSION_SECONDS_MAX)
+        said, _ = self._run([self._program, "--version"], _VERSION_SECONDS_MAX)
         found = _VERSION.search(said)
         return found[0] if found else "unknown"
 
     def trial(self) -> tuple[dict[str, _Trace], str]:
         """What each way to write has left behind, and how the session ended if that was no good end."""
         self._settle()
-        with ScriptedModel(self._script) as model:
-            environ = self.environment(model.address)
-            before = self._driver.first(self._program, model.address)
-            command = self._driver.command(self._program, model.address)
-            self._check_stays_here(model.address, [*command, *(word for words in before for word in words)])
-            for words in before:
-                self._run(words, environ)
-            said, status = self._run([*command, _PROMPT], environ)
-        if model.failure is not None:
-            raise _Unproved(f"the script failed: {quoted(str(model.failure), 200)}")
-        ending = "" if status == 0 else f"it ended with {status}: {_last_line(said)}"
-        if model.kept_away:
-            ending = f"it wanted to go to {folded(model.kept_away[0], 80)} first; {ending}".rstrip("; ")
-        if not model.turns:
+        before = self._driver.first(self._program, self._model.address)
+        command = self._driver.command(self._program, self._model.address)
+        self._check_stays_here([*command, *(word for words in before for word in words)])
+        for words in before:
+            self._run(words)
+        try:
+            said, status = self._run([*command, _PROMPT])
+            ending = "" if status == 0 else f"it ended with {status}: {_last_line(said)}"
+        except _Unproved as reason:
+            ending = str(reason)  # what it did until then is looked at
+        if self._model.failure is not None:
+            ending = f"the script failed: {quoted(str(self._model.failure), 200)}"
+        if self._model.kept_away:
+            ending = f"it wanted to go to {folded(self._model.kept_away[0], 80)} first; {ending}".rstrip("; ")
+        if not self._model.turns:
             raise _Unproved(f"it never asked the model; {ending or 'it ended well'}")
         refused = self._refused()
         return {way: self._trace(way, refused) for way in WAYS}, ending
@@ -251,6 +256,7 @@ class _Cage:
     def close(self) -> None:
         """End what is left of what was started here, on a system that shows whose it is."""
         end_started_with({"HOME": self.home, "CLEARWAY_HOME": self.state})
+        self._model.end()
         if self._no_host is not None:
             os.close(self._no_host)
 
@@ -282,8 +288,9 @@ class _Cage:
         finally:
             rooms.close()
 
-    def _check_stays_here(self, address: str, words: Sequence[str]) -> None:
-        """It is not started unless something that it is told leads it to our model."""
+    def _check_stays_here(self, words: Sequence[str]) -> None:
+        """It is not started unless something of its own that it is told leads it to our model."""
+        address = self._model.address
         if not any(address in told for told in (*words, *self._driver.environment(self.home, address).values())):
             raise _Unproved("no setting is known that keeps it on this machine")
 
@@ -303,15 +310,16 @@ class _Cage:
             yield self._driver.shell(f"echo '{_NEW}' > {os.path.basename(self._file(kind, 'shell'))}")
         yield say("finished")
 
-    def _run(self, command: Sequence[str], environ: Mapping[str, str], seconds: float | None = None) -> tuple[str, int]:
+    def _run(self, command: Sequence[str], seconds: float | None = None) -> tuple[str, int]:
         """Run something to its end: what it said last, and its exit status. Its process group ends with it."""
-        left = (self._deadline - self._clock.monotonic()) / 1_000
+        left = max(0.0, (self._deadline - self._clock.monotonic()) / 1_000)
+        own = seconds is not None and seconds < left
         with tempfile.TemporaryFile(dir=self.folder) as said:
             try:
                 process = subprocess.Popen(
                     command,
                     cwd=self.repository,
-                    env=dict(environ),
+                    env=self.environment(),
                     stdin=subprocess.DEVNULL,
                     stdout=said,
                     stderr=subprocess.STDOUT,
@@ -320,9 +328,10 @@ class _Cage:
             except OSError as error:
                 raise _Unproved(f"it cannot be started: {error.strerror}") from error
             try:
-                status = process.wait(max(0.0, left if seconds is None else min(left, seconds)))
+                status = process.wait(seconds if own else left)
             except subprocess.TimeoutExpired:
-                raise _Unproved(f"it did not end in {self._seconds_max:g} s") from None
+                limit = f"{seconds:g} s, asked for its version" if own else f"{self._seconds_max:g} s"
+                raise _Unproved(f"it did not end in {limit}") from None
             finally:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)
