@@ -62,6 +62,25 @@ def _label(result: Result, _: Paper) -> str:
 # --- lists ------------------------------------------------------------------------------------------------------------
 
 
+def _found(result: Result, paper: Paper) -> str:
+    if not result["items"]:
+        return "Nothing is found by these words." + more(result)
+    rows = [
+        [
+            item.get("display_id", ""),
+            "" if item["entity_type"] == "issue" else item["entity_type"].replace("_", " "),
+            folded(item["title"], _CHARS),
+            folded(item["snippet"], _CHARS),
+        ]
+        for item in result["items"]
+    ]
+    return paper.table(("ISSUE", "IN", "TITLE", "TEXT"), rows) + more(result)
+
+
+def _rebuilt(result: Result, _: Paper) -> str:
+    return f"{result['entries']} things can be found by their words."
+
+
 def _labels(result: Result, paper: Paper) -> str:
     if not result["items"]:
         return "No labels yet. clearway issue create TITLE --label NAME makes one."
@@ -242,6 +261,8 @@ WRITERS: dict[str, Callable[[Result, Paper], str]] = {
     "add_comment": _commented,
     "rename_label": _label,
     "describe_label": _label,
+    "search": _found,
+    "rebuild_search": _rebuilt,
     "list_labels": _labels,
     "list_attempts": _attempts,
     "release_attempt": _released_attempt,
