@@ -5,7 +5,7 @@ Titles were written by anybody: in a drawing they are text inside quotes, and no
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,8 +14,10 @@ from clearway.errors import Refusal
 from clearway.limits import GRAPH_BYTES_MAX
 from clearway.surfaces.asking import Run, say, say_json
 from clearway.surfaces.options import this_run
-from clearway.surfaces.render import Paper
 from clearway.untrusted import folded
+
+if TYPE_CHECKING:
+    from clearway.surfaces.render import Paper
 
 Graph = dict[str, Any]
 

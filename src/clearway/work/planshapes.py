@@ -29,10 +29,18 @@ class Drafts(Kind):
     is told the shape; rare: fields that are taken, and of which it is not told."""
 
     def __init__(self, shape: Any, most: int, *, shown: bool, rare: tuple[str, ...] = ()) -> None:
-        self.record = Record(shape)
+        self._shape = shape
+        self._known: Record | None = None
         self.most = most
         self._shown = shown
         self._rare = rare
+
+    @property
+    def record(self) -> Record:
+        """Drawn when it is first needed: every command loads this, and few plan."""
+        if self._known is None:
+            self._known = Record(self._shape)
+        return self._known
 
     def check(self, value: Any, field: str, where: Where) -> list[Draft]:
         if not isinstance(value, list):
