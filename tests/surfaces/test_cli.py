@@ -308,6 +308,45 @@ def test_next_is_the_best_ready_issue(terminal: Terminal) -> None:
     assert terminal("--as", "ben", "issue", "claim", "ISSUE-2").code == "ACTIVE_ATTEMPT_EXISTS"
 
 
+def test_an_issue_is_kept_for_an_agent_until_it_is_freed(terminal: Terminal) -> None:
+    terminal("issue", "create", "Work", "--status", "ready")
+    assert "ISSUE-1 changed: reserved for" in terminal("issue", "reserve", "ISSUE-1", "--for", "ben").out
+    assert terminal("--as", "anna", "issue", "claim", "ISSUE-1").code == "ISSUE_RESERVED"
+    assert terminal("issue", "reserve", "ISSUE-1", "--for", "").status == 0
+    assert terminal("--as", "anna", "issue", "claim", "ISSUE-1").status == 0
+
+
+def test_the_environment_may_say_what_an_agent_can_do(terminal: Terminal) -> None:
+    terminal("issue", "create", "Train", "--status", "ready", "--need", "gpu", "--need", "net")
+    assert terminal("--as", "anna", "next").code == "NOTHING_TO_CLAIM"
+    assert terminal("--as", "anna", "next", "--capability", "gpu").code == "NOTHING_TO_CLAIM"
+    able = {"CLEARWAY_CAPABILITIES": "net, GPU"}
+    assert terminal("--as", "anna", "next", **able).out.startswith("ISSUE-1 is yours")
+
+
+def test_a_review_and_a_decision_are_made_and_read(terminal: Terminal) -> None:
+    claim(terminal, "anna")
+    finish = ["attempt", "finish", "--outcome", "completed"]
+    terminal("--as", "anna", *finish, "--target", "review", "--summary", "Done.")
+    review = terminal("--json", "--as", "anna", "review", "request", "ISSUE-1").json["review_request_id"]
+    assert "open" in terminal("review", "show", review).out
+    assert terminal("review", "cancel", review).status == 0, "the version to expect is found by itself"
+    assert "cancelled" in terminal("review", "list").out
+    again = terminal("--json", "review", "request", "ISSUE-1").json["review_request_id"]
+    assert terminal("review", "supersede", again).status == 0
+    assert terminal("decision", "add", "No floats", "--summary", "Cents.", "--issue", "ISSUE-1").status == 0
+    assert "No floats" in terminal("decision", "list", "ISSUE-1").out
+    context = terminal("issue", "context", "ISSUE-1").out
+    assert "Decided: No floats: Cents." in context
+    assert "Review of version 2: superseded." in context
+
+
+def test_a_project_is_named(terminal: Terminal) -> None:
+    assert "PAY-1" in terminal("project", "set", "--name", "Payments", "--key", "pay").out
+    assert terminal("issue", "create", "Work").out == "PAY-1 created (open).\n"
+    assert terminal("project", "set", "--key", "PAY").out == "Nothing to change.\n"
+
+
 def test_a_claim_without_context_is_short(terminal: Terminal) -> None:
     terminal("issue", "create", "Work", "--status", "ready")
     assert "context" not in terminal("--json", "issue", "claim", "ISSUE-1", "--no-context").json
@@ -459,7 +498,7 @@ def test_an_operation_has_its_words_and_an_option_for_each_argument(command: Com
     operation = command.operation
     for parameter in arguments.parameters(operation):
         if isinstance(parameter.kind, Patch):
-            assert set(parameter.kind.fields) <= names
+            assert set(parameter.kind.fields) - {*command.without} <= names
         elif parameter.name not in {*command.fixed, *command.without}:
             assert parameter.name in names
     assert ("idempotency_key" in names) == bool(operation.keyed)
