@@ -172,6 +172,8 @@ def amount(name: str, value: Any) -> str:
 def life() -> str:
     arrows = [f"    {status} --> {target}" for status, targets in lifecycle.TRANSITIONS.items() for target in targets]
     diagram = "\n".join(["```mermaid", "stateDiagram-v2", "    [*] --> open", *arrows, "```"])
+    arrows = [f"    {state} --> {next}" for state, moves in lifecycle.TASK_TRANSITIONS.items() for next in moves]
+    tasks = "\n".join(["```mermaid", "stateDiagram-v2", "    [*] --> pending", *arrows, "```"])
     ends = table(
         ("an attempt ends as", "with one of these reasons"),
         [
@@ -186,6 +188,7 @@ def life() -> str:
         "`in_progress` is never stored: it is what an issue looks like while an attempt on it lives. Drawn from the "
         "tables that the code runs on.",
         f"{diagram}\n\n{ends}",
+        f"## The life of a task\n\nA lease that lapses gives it back; too many lapses end it.\n\n{tasks}",
         f"Types: {words(lifecycle.TYPES)}. Priorities: {words(lifecycle.PRIORITIES)}. "
         f"Notes: {words(lifecycle.NOTE_KINDS)}.",
     )
