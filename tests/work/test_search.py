@@ -225,6 +225,31 @@ def test_a_snippet_is_short_and_has_the_word_in_it(agent: Agent) -> None:
     assert agent.refused("search", query="n" * 1_001).code == "LIMIT_EXCEEDED"
 
 
+def test_messages_are_found_by_those_who_may_read_them(world: World, agent: Agent) -> None:
+    other, third, human = world.agent("codex"), world.agent("gemini"), world.agent("human")
+    human.caller.human = True
+    third.ask("room")
+    private = other.ask("send_message", to="claude-code", text="The parser is yours, " * 20 + "and the C++ lexer")
+    public = other.ask("send_message", to="*", text="Nobody touch the parser")
+    other.ask("send_message", to="gemini", text="Nothing of that kind")
+
+    def numbers(who: Agent, query: str = "parser", **given: Any) -> list[str]:
+        return [item["entity_id"] for item in who.ask("search", query=query, messages=True, **given)["items"]]
+
+    both = [f"#{public['message_id']}", f"#{private['message_id']}"]
+    assert numbers(agent) == numbers(other) == numbers(human) == both
+    assert numbers(third) == both[:1]
+    assert numbers(agent, "c++") == numbers(agent, '"c++ lexer"') == both[1:]
+    page = agent.ask("search", query="parser", messages=True, limit=1)
+    assert page["has_more"]
+    assert numbers(agent, cursor=page["next_cursor"]) == both[1:]
+    found_one = agent.ask("search", query="lexer", messages=True, snippet_length=80)["items"][0]
+    assert found_one["title"] == "codex to claude-code"
+    assert "lexer" in found_one["snippet"]
+    assert len(found_one["snippet"]) <= 80
+    assert found(agent, "parser") == []
+
+
 def test_what_was_changed_is_found_by_its_new_words_only(agent: Agent) -> None:
     made(agent, "Parser", description="Old words", labels=["red"])
 

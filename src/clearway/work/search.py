@@ -45,7 +45,16 @@ _SIGNS = {"++": " plusplus ", "#": " sharp "}  # as the schema indexes them
 @op(
     core=True,
     cli="search",
-    rare=("issue_id", "epic_id", "statuses", "labels", "include_archived", "snippet_length", "entity_types"),
+    rare=(
+        "issue_id",
+        "epic_id",
+        "statuses",
+        "labels",
+        "include_archived",
+        "snippet_length",
+        "entity_types",
+        "messages",
+    ),
 )
 def search(
     tx: Tx,
@@ -57,13 +66,20 @@ def search(
     labels: Labels | None = None,
     include_archived: Yes = False,
     snippet_length: SnippetChars = SNIPPET_CHARS,
+    messages: Yes = False,
     limit: ListLimit = LIST_DEFAULT,
     cursor: Cursor | None = None,
 ) -> dict[str, Any]:
-    """Find issues, comments, notes, results, decisions by their words: "a phrase", begin*, OR, -without."""
+    """Find issues, comments, notes, results, decisions by their words: "a phrase", begin*, OR, -without.
+
+    messages: look through your messages instead.
+    """
     asked = Question(query)
     if not asked.groups:
         return {"items": [], "has_more": False}
+    before = cursors.read(cursor, ("place",)).get("place", _END)
+    if messages:
+        return _page(*_letters(tx, asked, before, limit, snippet_length))
     conditions = {
         "types": _joined(entity_types),
         "epic": None if epic_id is None else issues.find(tx, epic_id).id,
@@ -73,12 +89,8 @@ def search(
         "literals": wire.dumps(asked.literals) if asked.literals else None,
     }
     issue = None if issue_id is None else issues.find(tx, issue_id).id
-    before = cursors.read(cursor, ("place",)).get("place", _END)
     found, last = _found(tx, asked, before, issue, conditions, limit)
-    reply: dict[str, Any] = {"items": _items(tx, found, asked, snippet_length), "has_more": last is not None}
-    if last is not None:
-        reply["next_cursor"] = cursors.write({"place": last})
-    return reply
+    return _page(_items(tx, found, asked, snippet_length), last)
 
 
 @op(writes=True, cli="rebuild-search", tool=False)
@@ -293,6 +305,38 @@ def _whole(tx: Tx, places: list[int]) -> dict[int, list[str]]:
     numbers = wire.dumps(sorted({place % _TITLES for place in places}))
     rows = tx.all(SQL.texts, numbers=numbers)
     return {row.number: _indexed(f"{row.title} {row.text} {row.labels}") for row in rows}
+
+
+def _page(items: list[dict[str, Any]], last: int | None) -> dict[str, Any]:
+    reply: dict[str, Any] = {"items": items, "has_more": last is not None}
+    return reply if last is None else {**reply, "next_cursor": cursors.write({"place": last})}
+
+
+def _letters(tx: Tx, asked: Question, before: int, limit: int, chars: int) -> tuple[list[dict[str, Any]], int | None]:
+    """The newest messages of a page that the caller may read and that have the words. There are few enough of them to
+    be read."""
+    reader = {"agent": tx.caller.agent, "session": tx.caller.key, "human": int(tx.caller.human)}
+    rows = tx.all(SQL.letters, before=before, limit=SEARCH_LOOKS_MAX + 1, **reader)
+    items: list[dict[str, Any]] = []
+    for place, row in enumerate(rows[:SEARCH_LOOKS_MAX]):
+        if len(items) == limit:
+            return items, rows[place - 1].id
+        if asked.is_met_by(_indexed(row.text)):
+            items.append(_letter(row, asked, chars))
+    return items, rows[SEARCH_LOOKS_MAX - 1].id if len(rows) > SEARCH_LOOKS_MAX else None
+
+
+def _letter(row: Row, asked: Question, chars: int) -> dict[str, Any]:
+    small = row.text.lower()
+    start = min((place for word in asked.words if (place := small.find(word)) >= 0), default=0) - _BEFORE_CHARS
+    text = row.text if start <= 0 else f"…{row.text[start:]}"
+    return {
+        "entity_type": "message",
+        "entity_id": f"#{row.id}",
+        "title": f"{row.sender} to {'everybody' if row.recipient == '*' else row.recipient}",
+        "snippet": folded(text, chars) if chars else "",
+        "score": 1,
+    }
 
 
 def _items(tx: Tx, places: list[int], asked: Question, chars: int) -> list[dict[str, Any]]:

@@ -62,6 +62,13 @@ SELECT number, type, entity, issue, issue_number, title, place, length(text) AS 
   substr(text, CAST(CASE WHEN place > :lead THEN place - :lead ELSE 1 END AS INTEGER), CAST(:chars AS INTEGER)) AS snippet
 FROM placed
 
+-- The messages that the caller may read, as its inbox has them. What is held back is read by the human alone.
+-- name: letters
+SELECT id, sender, recipient, text FROM letter
+WHERE id < :before AND (:human = 1 OR (held_back IS NULL AND (sender = :agent
+  OR (recipient IN (:agent, '*') AND (recipient_session IS NULL OR recipient_session = :session)))))
+ORDER BY id DESC LIMIT :limit
+
 -- name: forget_words [sqlite]
 INSERT INTO search_words (search_words) VALUES ('delete-all')
 

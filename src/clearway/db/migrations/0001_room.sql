@@ -618,6 +618,8 @@ CREATE VIEW latest_checkpoint AS
   WHERE n.kind = 'checkpoint' AND n.id = (
     SELECT max(m.id) FROM attempt_note m WHERE m.attempt = n.attempt AND m.kind = 'checkpoint'
   );
+CREATE VIEW letter AS
+  SELECT id, sender, recipient, recipient_session, text, held_back FROM message;
 CREATE VIEW held_path AS
   SELECT l.id, l.checkout, l.path, l.shown, l.mode, l.session, l.agent, l.thread, l.attempt, l.purpose, l.auto, l.fence,
     l.expires_at, l.lease_ms, l.claimed_at
