@@ -1,4 +1,4 @@
-"""`python -m bench [GROUP...] [--rounds N] [--rival]`: measure, and print one table."""
+"""`python -m bench [GROUP...] [--rounds N] [--rival] [--million]`: measure, and print one table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from functools import partial
 
-from bench import backlog, claims, commands, commits, crowd, hooks, host, recovery, replies
+from bench import backlog, claims, commands, commits, crowd, growth, hooks, host, recovery, replies
 from bench.figures import Figure, table
 from bench.machine import machine
 from bench.spawn import ROUNDS_MIN
@@ -22,6 +22,7 @@ GROUPS: dict[str, Callable[[int], list[Figure]]] = {
     "claims": claims.figures,
     "recovery": recovery.figures,
     "backlog": backlog.figures,
+    "growth": growth.figures,
     "replies": replies.figures,
 }
 FAILED = "not measured"
@@ -34,9 +35,14 @@ def main() -> None:
     asked.add_argument(
         "--rival", action="store_true", help="run agent-lease-mcp 0.2.0 beside us, in its own environment"
     )
+    asked.add_argument(
+        "--million", action="store_true", help="let growth measure a million issues; half an hour or more"
+    )
     chosen = asked.parse_args()
     if chosen.rival:
         GROUPS["hooks"] = partial(hooks.figures, with_rival=True)
+    if chosen.million:
+        GROUPS["growth"] = partial(growth.figures, sizes=(growth.SMALL, growth.HUGE))
     unknown = [group for group in chosen.groups if group not in GROUPS]
     if unknown:
         asked.error(f"unknown group {', '.join(unknown)}; there are {', '.join(GROUPS)}")
