@@ -1,11 +1,13 @@
-"""A real Claude Code that idles: an addressed message begins a turn in which its model reads it, a broadcast none."""
+"""Real clients that idle: an addressed message begins a turn of Claude Code in which its model reads it, a broadcast
+none; Codex takes the line that is queued for a thread of its own."""
 
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
-from driving import ClaudeCode, Desk
+from driving import ClaudeCode, Codex, Desk
 from test_compaction import Conversation
 from test_two_agents import Product, product
 
@@ -68,3 +70,20 @@ def test_a_broadcast_wakes_nobody(claude: ClaudeCode, wakes: Product) -> None:
 
     assert len(heard) == 2, "two addressed messages, two turns"
     assert f"Messages wait for you: #{number} from codex." in heard[0]
+
+
+def test_codex_takes_the_line_that_is_queued_for_its_thread(codex: Codex, product: Product, desk: Desk) -> None:
+    """Numbers only. Who delivers it is Codex's own daemon, which does not run here."""
+
+    def idles(_: Shown) -> Performance:
+        yield say("I idle.")
+
+    codex.play(idles)
+    (rollout,) = (desk.home / ".codex" / "sessions").rglob("rollout-*.jsonl")
+    named = re.search(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", rollout.name)
+    assert named is not None
+    product("--as", "claude-code", "send", "The words", "--to", "codex")
+    assert product("codex-wake", "--once", "--thread", named.group()).stdout == "1 queued.\n"
+    kept = b"".join(file.read_bytes() for file in (desk.home / ".codex").glob("queue_*"))
+    assert b"[clearway] Messages wait for you: #" in kept
+    assert b"The words" not in kept
