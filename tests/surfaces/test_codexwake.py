@@ -1,7 +1,7 @@
 """Waking a Codex thread: one line with numbers, none while the last was not taken up, and one after a limit ends.
 
-Codex itself needs an account for a thread; a script stands in its place, which takes what `codex queue` and the app
-server of Codex 0.171.0 are asked, and keeps it.
+A script stands in the place of Codex, which takes what `codex queue` and the app server of Codex 0.171.0 are asked, and
+keeps it; tests/clients asks the real one.
 """
 
 from __future__ import annotations
