@@ -489,6 +489,7 @@ REFUSED = [
     "git apply held.patch",
     "git apply -p1 --whitespace=fix held.patch",
     "patch -p1 -i held.patch",
+    "cd web && git apply ../git.patch",
     "patch -p1 --input=held.patch",
     "rm $(< list.txt)",
     "F=$(<list.txt); rm $F",

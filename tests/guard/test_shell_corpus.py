@@ -6,10 +6,11 @@ import io
 import json
 import os
 import random
+import shlex
 import subprocess
 import tarfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,8 @@ def corner(tmp_path: Path, repo: Path) -> Iterator[Corner]:
         file = "held.txt" if name == "held" else "free.txt"
         (repo / f"{name}.patch").write_text(f"--- a/{file}\n+++ b/{file}\n@@ -1 +1 @@\n-{file}\n+x\n")
     (repo / ".gitignore").write_text("out/\n*.log\n")
+    named = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-src/a.py\n+x\n"
+    (repo / "git.patch").write_text(f"diff --git a/src/a.py b/src/a.py\n{named}")
     with zipfile.ZipFile(repo / "bundle.zip", "w") as archive:
         archive.writestr("src/a.py", "x")
     with zipfile.ZipFile(repo / "own.zip", "w") as archive:
@@ -111,6 +114,40 @@ def test_what_is_harmless_passes(corner: Corner) -> None:
     """P37, C14."""
     refused = [(command, refusal) for command in ALLOWED if (refusal := corner.runs(command)[0])]
     assert not refused
+
+
+def _spoken_by(shell: str) -> Callable[[str], str]:
+    return lambda command: f"{shell} {shlex.quote(command)}"
+
+
+AROUND: list[Callable[[str], str]] = [
+    *(_spoken_by(shell) for shell in ("bash -lc", "eval", "sudo bash -c", "timeout 30 sh -c", "env A=b zsh -c")),
+    lambda command: f"({command}\n)",
+    lambda command: f"set -euo pipefail\n{command}",
+    lambda command: f"echo first\n{command}\necho done",
+    lambda command: f"false || {{ {command}\n}}",
+    lambda command: f"if true; then\n{command}\nfi",
+    lambda command: f"{{ {command}\n}} 2>&1 | tail -5",
+    lambda command: f"{{ {command}\n}} &\nwait",
+    lambda command: f"bash <<'THE_END'\n{command}\nTHE_END",
+    lambda command: f"x=$({command}\n)",
+    lambda command: f"work() {{\n{command}\n}}\nwork",
+    lambda command: f"for i in 1 2; do\n{command}\ndone",
+    lambda command: f'cd "$PWD" && {{ {command}\n}}',
+]
+
+
+def test_whatever_stands_around_a_command_changes_nothing(corner: Corner) -> None:
+    """P32. A few of each list, each in another way; all of them in all ways under CLEARWAY_TEST_LONG=1."""
+    is_long = bool(os.environ.get("CLEARWAY_TEST_LONG"))
+    wrong: list[str] = []
+    for commands, is_refused in ((REFUSED, True), (ALLOWED, False)):
+        for number, command in enumerate(commands if is_long else commands[::12]):
+            for around in AROUND if is_long else [AROUND[number % len(AROUND)]]:
+                refusal = corner.runs(around(command))[0]
+                if not refusal.startswith("PATH_HELD") if is_refused else refusal:
+                    wrong.append(around(command))
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize(

@@ -254,7 +254,8 @@ class Walk(Found):
         for goal, action in written_by(program, run):
             self.touch(goal, action, scope)
         if program in PATCHERS:
-            self.apply(PATCHERS[program](run), scope)
+            patch = PATCHERS[program](run)
+            self.apply(patch, _top(scope) if program == "git" and patch and _is_of_git(patch) else scope)
         if program in BUILTINS:
             return BUILTINS[program](run)
         if program in RUNNING:
@@ -637,6 +638,22 @@ class Walk(Found):
         "TimeClause": _timed,
         "CoprocClause": _coprocess,
     }
+
+
+def _is_of_git(patch: Value) -> bool:
+    return any(text.startswith("diff --git ") or "\ndiff --git " in text for text in patch.texts)
+
+
+def _top(scope: Scope) -> Scope:
+    """Where git takes the names in its own patches from, wherever it is started."""
+    from clearway import repository
+
+    found = repository.holding(scope.cwd.text) if scope.cwd.text else None
+    if found is None or found.root == scope.cwd.text:
+        return scope
+    top = scope.copy()
+    top.cwd = Value((found.root,))
+    return top
 
 
 def _only_read(nodes: list[Node]) -> Node | None:
