@@ -142,6 +142,7 @@ def text_of(result: types.CallToolResult) -> str:
 
 def test_the_core_tools_fit_their_budget() -> None:
     assert size(Offer("core").lists()["tools/list"]) <= 10_000
+    assert size(Offer("full").lists()["tools/list"]) <= 24_000
 
 
 def test_the_instructions_are_short_and_their_first_line_stands_alone() -> None:
@@ -157,7 +158,8 @@ TOOLS = [operation for operation in catalog.OPERATIONS.values() if operation.too
 
 def test_the_core_lists_what_is_often_needed_and_takes_the_rest() -> None:
     core, full = (
-        {tool["name"]: tool["inputSchema"]["properties"] for tool in Offer(p).tools} for p in ("core", "full")
+        {tool["name"]: tool["inputSchema"]["properties"] for tool in Offer(p).tools}
+        for p in ("core", "work,plan,crew,admin")
     )
     rare = {(name, argument) for name in core for argument in full[name].keys() - core[name].keys()}
     assert rare == {(o.name, argument) for o in TOOLS if o.core for argument in o.rare}
@@ -170,7 +172,7 @@ def test_the_core_lists_what_is_often_needed_and_takes_the_rest() -> None:
 def test_a_tool_says_only_what_a_model_needs(operation: Any) -> None:
     (tool,) = [tool for tool in Offer("full").tools if tool["name"] == operation.name]
     assert set(tool) <= {"name", "description", "inputSchema", "annotations"}
-    assert tool["inputSchema"]["additionalProperties"] is False
+    assert "additionalProperties" not in json.dumps(tool["inputSchema"]), "what is not listed is refused at the door"
     assert 1 <= len(re.findall(r"\.(?:\s|$)", tool["description"])) <= 2, "one sentence, or two"
 
 
@@ -228,7 +230,7 @@ def test_every_guide_can_be_read_and_names_only_what_exists() -> None:
     known = {*catalog.OPERATIONS, *CODES, "lease_token", "in_progress", arguments.KEY.name}
     known |= {name for operation in catalog.OPERATIONS.values() for name in arguments.form(operation).parameters}
     known |= {*lifecycle.STATUSES, *lifecycle.ATTEMPT_STATUSES, *lifecycle.NOTE_KINDS, *lifecycle.PATH_MODES}
-    known |= {*lifecycle.INTERRUPTION_CODES, *lifecycle.FAILURE_CODES}
+    known |= {*lifecycle.INTERRUPTION_CODES, *lifecycle.FAILURE_CODES, *lifecycle.TASK_REPORTS}
     for resource in Offer("core").lists()["resources/list"]["resources"]:
         text = mcp_tools.guide(resource["uri"])
         assert text and text.startswith("# ")
