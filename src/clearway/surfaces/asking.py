@@ -88,6 +88,10 @@ class Run:
         return Paper(now, columns=wide or None, colour=colour)
 
     def ask(self, operation: Operation, **arguments: Any) -> dict[str, Any]:
+        if arguments.get("wait_seconds"):
+            from clearway.surfaces import patience
+
+            return patience.asked(self.rooms, operation, arguments, self.caller)
         return self.rooms.ask(operation, arguments, self.caller)
 
     def own_token(self, held: str | int) -> str:

@@ -183,6 +183,7 @@ class Host:
         assert self._listener is not None
         self._selector.unregister(self._listener)
         self._listener.close()
+        self.watch.ring_all()  # whoever waits for news is told what there is
         for peer in list(self._peers.values()):
             if peer.talk is not None:
                 peer.talk.say_goodbye()

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from clearway.limits import HOST_ANSWER_MS
 from clearway.op import Operation
-from clearway.surfaces import mcp
+from clearway.surfaces import mcp, patience
+from clearway.surfaces.host_watch import Listener
 from clearway.surfaces.host_work import Worker
 from clearway.surfaces.mcp_wire import Ends
 
@@ -34,6 +35,45 @@ def loop() -> asyncio.AbstractEventLoop:
             threading.Thread(target=made.run_forever, name="event loop", daemon=True).start()
             _loops.append(made)
         return _loops[0]
+
+
+class Rung:
+    """A change of one room, to be waited for in the event loop."""
+
+    def __init__(self, host: Host, file: str) -> None:
+        """file: of the room; empty for one on a server, which is looked at now and then."""
+        self._watch, self._file = host.watch, file
+        self._event = asyncio.Event()
+        here = asyncio.get_running_loop()
+        self._listener = Listener(lambda: here.call_soon_threadsafe(self._event.set))
+        self._watch.add(file, self._listener)
+
+    async def wait(self, seconds: float) -> None:
+        """Until it rings, or so long at most."""
+        try:
+            most = seconds if self._file else min(seconds, patience.FAR_MS / 1_000)
+            await asyncio.wait_for(self._event.wait(), most)
+        except TimeoutError:
+            pass
+        self._event.clear()
+
+    def close(self) -> None:
+        self._watch.remove(self._file, self._listener)
+
+
+async def news(host: Host, file: str, seconds: int, ask: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    """Ask for changes until there are some, the time is over, or the host leaves."""
+    until = host.watch.now() + seconds * 1_000
+    rung = Rung(host, file)
+    try:
+        while True:
+            left = until - host.watch.now()
+            await rung.wait(max(0, left) / 1_000)
+            reply = await ask()
+            if reply["events"] or left <= 0 or host.leaving:
+                return reply
+    finally:
+        rung.close()
 
 
 class FullTalk:
@@ -73,6 +113,24 @@ class FullTalk:
         self._talk.done_in_full()
 
     async def _ask(
+        self, operation: Operation, arguments: dict[str, Any], client: str, meta: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        reply = await self._once(operation, arguments, client, meta)
+        if seconds := patience.seconds_left(operation, arguments, reply):
+            file = await self._in_a_worker(self._talk.watched_file)
+
+            async def again() -> dict[str, Any]:
+                return await self._once(operation, arguments, client, meta)
+
+            return await news(self._host, file, seconds, again)
+        return reply
+
+    async def _in_a_worker(self, act: Callable[[Worker], str]) -> str:
+        made: Future[str] = Future()
+        self._host.workers.submit(lambda worker: made.set_result(act(worker)))
+        return await asyncio.wrap_future(made)
+
+    async def _once(
         self, operation: Operation, arguments: dict[str, Any], client: str, meta: Mapping[str, Any]
     ) -> dict[str, Any]:
         made: Future[dict[str, Any]] = Future()

@@ -21,7 +21,8 @@ from clearway.errors import Refusal
 from clearway.limits import HOST_LINE_BYTES_MAX, HOST_WAITING_MAX
 from clearway.op import Operation
 from clearway.rooms import Rooms
-from clearway.surfaces import host_answers, host_wire, mcp
+from clearway.surfaces import host_answers, host_wire, mcp, patience
+from clearway.surfaces.host_watch import Listener, file_in
 from clearway.surfaces.host_work import Worker
 from clearway.surfaces.mcp_callers import Connection
 from clearway.surfaces.mcp_opening import Message, Opening, objection, read, refused
@@ -51,6 +52,18 @@ class Call:
         self.arguments = arguments
         self.meta = meta
         self.cancelled = False
+
+
+class Parked:
+    """A call that waits for something to happen in its room, and keeps no thread meanwhile."""
+
+    __slots__ = ("call", "file", "listener", "until")
+
+    def __init__(self, call: Call, file: str, until: int) -> None:
+        self.call = call
+        self.file = file
+        self.until = until
+        self.listener: Listener
 
 
 class Speech:
@@ -146,6 +159,7 @@ class Talk:
         self._asking = threading.Lock()
         self._close: Callable[[], object] | None = None
         self._full: FullTalk | None = None
+        self._parked: list[Parked] = []
 
     def greeting(self) -> dict[str, Any]:
         """What a relay is told first: who speaks, and which tools may be asked again if the answer got lost."""
@@ -172,6 +186,7 @@ class Talk:
         """The other side has nothing more to say. close: what to do when it has its answers."""
         with self._turn:
             self._close = close
+        self._leave_parked()
         if self._full is not None:
             self._full.hear(b"")
         self._close_if_done()
@@ -182,6 +197,7 @@ class Talk:
 
     def close(self) -> None:
         """The connection is closed."""
+        self._leave_parked()
         self._speech.close()
 
     def _say_soon(self, data: bytes) -> None:
@@ -250,6 +266,7 @@ class Talk:
             self._waiting = deque(call for call in self._waiting if call.identity != identity)
             if self._active is not None and self._active.identity == identity:
                 self._active.cancelled = True
+        self._leave_parked(identity)
         return True
 
     # --- a worker's thread --------------------------------------------------------------------------------------
@@ -278,8 +295,61 @@ class Talk:
             reply, result = {}, mcp.refusal_on_the_wire(refusal, client)
         if call.cancelled:
             self.give_back(worker, call.name, call.arguments, reply, client, call.meta)
+        elif reply and (seconds := patience.seconds_left(OPERATIONS[call.name], call.arguments, reply)):
+            self._park(worker, call, seconds)
         else:
             self.say(wire.dumps({"jsonrpc": "2.0", "id": call.identity, "result": result}) + "\n")
+
+    # --- calls that wait for news -------------------------------------------------------------------------------
+
+    def watched_file(self, worker: Worker) -> str:
+        """The file of the room that this client's calls go to."""
+        rooms = Rooms(self._settings, say=self._host.say, shelf=worker.shelf(self._settings.test_clock))
+        try:
+            return file_in(rooms, self._cwd)
+        finally:
+            rooms.close()
+
+    def _park(self, worker: Worker, call: Call, seconds: int) -> None:
+        parked = Parked(call, self.watched_file(worker), self._host.watch.now() + seconds * 1_000)
+        parked.listener = Listener(
+            lambda: self._host.workers.submit(lambda worker: self._look_again(worker, parked)), parked.until
+        )
+        with self._turn:
+            self._parked.append(parked)
+        self._host.watch.add(parked.file, parked.listener)
+
+    def _look_again(self, worker: Worker, parked: Parked) -> None:
+        """Ask once more. Of two who do, one gives the answer."""
+        if parked not in self._parked:
+            return
+        call, client, now = parked.call, self.client, self._host.watch.now()
+        try:
+            reply = self.ask(worker, self.offer.operation(call.name), call.arguments, client, call.meta)
+            result = mcp.answer_on_the_wire(reply, client)
+        except Refusal as refusal:
+            reply, result = {}, mcp.refusal_on_the_wire(refusal, client)
+        if reply and not reply["events"] and now < parked.until and not self._host.leaving:
+            if not parked.file:
+                self._host.watch.again(parked.listener, min(parked.until, now + patience.FAR_MS))
+            return
+        if self._leave(parked):
+            self.say(wire.dumps({"jsonrpc": "2.0", "id": call.identity, "result": result}) + "\n")
+
+    def _leave(self, parked: Parked) -> bool:
+        """Whether it was still waiting."""
+        self._host.watch.remove(parked.file, parked.listener)
+        with self._turn:
+            if parked not in self._parked:
+                return False
+            self._parked.remove(parked)
+            return True
+
+    def _leave_parked(self, identity: object = None) -> None:
+        """Nobody waits for these any more: for all, or for this one."""
+        for parked in list(self._parked):
+            if identity is None or parked.call.identity == identity:
+                self._leave(parked)
 
     def ask(
         self, worker: Worker, operation: Operation, arguments: dict[str, Any], client: str, meta: Mapping[str, Any]

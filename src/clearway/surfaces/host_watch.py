@@ -27,10 +27,11 @@ from clearway.surfaces.host_ears import Ears
 from clearway.surfaces.host_wire import Spoken
 
 if TYPE_CHECKING:
+    from clearway.rooms import Rooms
     from clearway.surfaces.host import Host
 
 _SOON_MS = 1  # after something was written: then twice as long, and so on
-_REST_MS = 10  # between two looks at one file, however much is written
+_REST_MS = 20  # between two rings for one file, however much is written
 _SELDOM_MS = 2_000  # should the system not say everything
 _GLANCE_MS = 30  # where it says nothing
 _CLOSES_WITHIN_SECONDS = 1.0
@@ -54,7 +55,7 @@ class _Watched:
         self.number: int | None = None  # of its folder
         self.due = 0
         self._pause = _SOON_MS
-        self._looked = 0
+        self._rests_until = 0
         self._identity: tuple[int, int] | None = None
         self._connection: Any = None
         self._stamp = -1
@@ -62,11 +63,13 @@ class _Watched:
     def stir(self, now: int) -> None:
         """Something was written: it will stand soon."""
         self._pause = _SOON_MS
-        self.due = min(self.due, max(now, self._looked + _REST_MS))
+        self.due = min(self.due, max(now, self._rests_until))
 
     def has_changed(self, now: int, slowest_ms: int) -> bool:
         """Look, and settle when to look again."""
-        self._looked = now
+        if not self.file:  # of a room on a server there is nothing to see
+            self.due = now + _SELDOM_MS
+            return False
         self.due = now + self._pause
         self._pause = min(2 * self._pause, slowest_ms)
         before = self._stamp
@@ -79,7 +82,11 @@ class _Watched:
             self._stamp = int(self._connection.pragma("data_version"))
         except Exception:  # it is gone, or busy with being made: whoever waits sees for himself
             self.close()
-        return self._stamp != before
+        if self._stamp == before:
+            return False
+        self._rests_until = now + _REST_MS
+        self.due = max(self.due, self._rests_until)
+        return True
 
     def close(self) -> None:
         self._stamp = -1
@@ -108,6 +115,10 @@ class Watch:
         with self._lock:
             return sum(len(watched.listeners) for watched in self._files.values())
 
+    def now(self) -> int:
+        """The time by which listeners are rung for, in ms."""
+        return self._clock.monotonic()
+
     def add(self, file: str, listener: Listener) -> None:
         """Ring for a file from now on, and once as soon as it is listened to."""
         with self._lock:
@@ -130,6 +141,18 @@ class Watch:
             if not watched.listeners:
                 self._left.append(self._files.pop(file))
         self._wake()
+
+    def again(self, listener: Listener, until: int) -> None:
+        """Ring once more at this time."""
+        listener.until = until
+        self._wake()
+
+    def ring_all(self) -> None:
+        """For everybody: the host is about to leave."""
+        with self._lock:
+            listeners = [listener for watched in self._files.values() for listener in watched.listeners]
+        for listener in listeners:
+            listener.ring()
 
     def close(self) -> None:
         with self._lock:
@@ -185,7 +208,7 @@ class Watch:
         return True
 
     def _see_to(self, watched: _Watched, ears: Ears | None, now: int, slowest: int) -> None:
-        if ears is not None and watched.number is None:
+        if ears is not None and watched.number is None and watched.file:
             try:
                 watched.number = ears.listen(os.path.dirname(watched.file))
             except OSError:
@@ -225,7 +248,7 @@ class Watch:
             if watched.number in heard or -1 in heard:
                 watched.stir(now)
         if all(watched.due > now for watched in files):  # much is written: it is not listened to every time
-            self._clock.pause(min(_REST_MS, min(watched.due for watched in files) - now))
+            self._clock.pause(min(_REST_MS / 2, min(watched.due for watched in files) - now))
 
     def _part_with(self, watched: _Watched, ears: Ears | None) -> None:
         watched.close()
@@ -271,6 +294,12 @@ class Watching:
 
 
 _CHANGED = host_wire.answer({"changed": 1})
+
+
+def file_in(rooms: Rooms, folder: str) -> str:
+    """The file of the room of a folder; empty for a room on a server."""
+    engine = rooms.of_folder(folder).engine
+    return engine.path if engine.name == "sqlite" else ""
 
 
 def file_of(host: Host, room: Any) -> str:

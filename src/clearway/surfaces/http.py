@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import os
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,9 +20,10 @@ from clearway.errors import Refusal
 from clearway.limits import HOST_LINE_BYTES_MAX, HTTP_BODY_SECONDS, HTTP_CONNECTIONS_MAX, SESSION_CHARS_MAX, STREAMS_MAX
 from clearway.op import Operation
 from clearway.rooms import Rooms
-from clearway.surfaces import hooks, host_start
+from clearway.surfaces import hooks, host_start, patience
 from clearway.surfaces.hooks import Standing
-from clearway.surfaces.host_full import loop
+from clearway.surfaces.host_full import Rung, loop, news
+from clearway.surfaces.host_watch import file_in
 from clearway.surfaces.host_work import Worker
 from clearway.untrusted import folded
 
@@ -37,7 +37,6 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 Done = TypeVar("Done")
 
 _JSON = "application/json"
-_GLANCE_SECONDS = 0.1  # between two looks at whether a room has changed: a look at a file's date
 _BREATH_SECONDS = 15.0  # a stream without news says that it is alive
 _FORGOTTEN = {404: "There is nothing here.", 405: "This is asked in another way."}
 
@@ -205,7 +204,7 @@ class Http:
     # --- events -------------------------------------------------------------------------------------------------
 
     async def _events(self, request: Request, send: Send) -> Reply:
-        """The one log of a room as it grows. Nobody is asked between two changes: a look at a file's date suffices."""
+        """The one log of a room as it grows. Nobody is asked between two changes."""
         if self._streams >= STREAMS_MAX:
             return (
                 503,
@@ -230,23 +229,22 @@ class Http:
         return 0, "", b"", {}
 
     async def _stream(self, send: Send, gone: asyncio.Future[None], watcher: Caller, seen: int, file: str) -> None:
-        stamp: object = None
-        silent = 0.0
-        while not gone.done() and not self.host.leaving:
-            now = _stamp(file)
-            if now != stamp or not file:
-                stamp = now
+        rung, said = Rung(self.host, file), self.host.watch.now()
+        try:
+            while not gone.done() and not self.host.leaving:
+                ring = asyncio.ensure_future(rung.wait(_BREATH_SECONDS))
+                await asyncio.wait([gone, ring], return_when=asyncio.FIRST_COMPLETED)
+                ring.cancel()
                 seen, text = await self._news(watcher, seen)
-                if text:
+                while text:
                     await _send_part(send, text)
-                    silent = 0.0
-                    continue
-            if silent >= _BREATH_SECONDS:
-                await _send_part(send, ": still here\n\n")
-                silent = 0.0
-            pause = _GLANCE_SECONDS if file else 10 * _GLANCE_SECONDS
-            await asyncio.wait([gone], timeout=pause)
-            silent += pause
+                    said = self.host.watch.now()
+                    seen, text = await self._news(watcher, seen)
+                if self.host.watch.now() - said >= _BREATH_SECONDS * 1_000:
+                    await _send_part(send, ": still here\n\n")
+                    said = self.host.watch.now()
+        finally:
+            rung.close()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _news(self, watcher: Caller, seen: int) -> tuple[int, str]:
@@ -258,11 +256,9 @@ class Http:
         return reply["next_event_id"], "".join(lines)
 
     def _file_of(self, worker: Worker, cwd: str) -> str:
-        """The file that grows with every change; empty for a room on a server."""
         rooms = self._rooms(worker)
         try:
-            engine = rooms.of_folder(cwd).engine
-            return engine.path + "-wal" if engine.name == "sqlite" else ""
+            return file_in(rooms, cwd)
         finally:
             rooms.close()
 
@@ -289,7 +285,14 @@ class Http:
         return Rooms(self.settings(), say=self.host.say, shelf=worker.shelf(""))
 
     async def asked(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
-        return await self._in_a_worker(lambda worker: self.ask(worker, operation, arguments, caller))
+        async def once() -> dict[str, Any]:
+            return await self._in_a_worker(lambda worker: self.ask(worker, operation, arguments, caller))
+
+        reply = await once()
+        if seconds := patience.seconds_left(operation, arguments, reply):
+            file = await self._in_a_worker(lambda worker: self._file_of(worker, caller.cwd))
+            return await news(self.host, file, seconds, once)
+        return reply
 
     def ask(self, worker: Worker, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
         rooms = self._rooms(worker)
@@ -406,11 +409,3 @@ async def _send_part(send: Send, text: str) -> None:
 async def _gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-def _stamp(file: str) -> object:
-    try:
-        facts = os.stat(file)
-    except OSError:
-        return None
-    return facts.st_mtime_ns, facts.st_size, facts.st_ino

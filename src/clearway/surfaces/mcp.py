@@ -21,6 +21,7 @@ from clearway.config import Settings
 from clearway.errors import Refusal
 from clearway.op import Operation
 from clearway.rooms import Rooms
+from clearway.surfaces import patience
 from clearway.surfaces.asking import mention
 from clearway.surfaces.mcp_callers import Connection, known_name
 from clearway.surfaces.mcp_opening import Opening
@@ -234,6 +235,19 @@ class Desk:
     ) -> dict[str, Any]:
         """A call that its client cancels before its turn is not made. Once it has begun it is finished, and an issue it
         took is given back, since the client never hears of it."""
+        import asyncio
+
+        reply = await self._once(operation, arguments, client, meta)
+        left = patience.seconds_left(operation, arguments, reply)
+        while not reply.get("events") and left > 0:
+            await asyncio.sleep(min(patience.GLANCE_SECONDS, left))
+            left -= patience.GLANCE_SECONDS
+            reply = await self._once(operation, arguments, client, meta)
+        return reply
+
+    async def _once(
+        self, operation: Operation, arguments: dict[str, Any], client: str, meta: Mapping[str, Any]
+    ) -> dict[str, Any]:
         import asyncio
 
         made = self._thread.submit(self.answer, operation, arguments, client, meta)

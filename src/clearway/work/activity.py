@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ActivityTypes,
         AttemptStatuses,
         ChangesLimit,
+        ChangesWait,
         Cursor,
         EventNumber,
         EventTypes,
@@ -33,15 +34,20 @@ SQL = statements(__file__)
 _LATE_MAX = 5  # of the results that came too late, as many are shown with an attempt
 
 
-@op(core=True, cli="changes", rare=("event_types",))
+@op(core=True, cli="changes", rare=("event_types", "wait_seconds"))
 def get_changes(
     tx: Tx,
     since_event_id: EventNumber = 0,
     issue_id: IssueRef | None = None,
     event_types: EventTypes | None = None,
     limit: ChangesLimit = CHANGES_DEFAULT,
+    wait_seconds: ChangesWait = 0,
 ) -> dict[str, Any]:
-    """Read what happened after an event. Go on from next_event_id."""
+    """Read what happened after an event. Go on from next_event_id.
+
+    wait_seconds: how long to wait for an event if there is none.
+    """
+    del wait_seconds  # nothing waits inside a transaction: the surfaces ask again
     rows = tx.all(
         SQL.changes,
         since=since_event_id,
