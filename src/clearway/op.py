@@ -67,7 +67,7 @@ def op(
     profiles. core: it is in the default profile. keyed: it takes an idempotency key, valid for the caller's "agent" or
     only for its "session". durable: the reply promises something to another agent, so the commit reaches the disk
     first. cli: the words of its subcommand. tool: agents are offered it; what only a person may do is not for them.
-    rare: arguments that are taken everywhere, and listed only where a client asks for all there is. key_required: what
+    rare: arguments that are taken everywhere, and listed only where a client names a group of tools. key_required: what
     is done would hurt if it were done twice, so nobody may ask without a key.
     """
 

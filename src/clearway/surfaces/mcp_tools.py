@@ -54,7 +54,8 @@ class Offer:
         """profile: `core`, `full`, or groups of tools, combined with commas."""
         self.profile = profile
         self.operations = {operation.name: operation for operation in _chosen(profile)}
-        whole = "core" not in profile.split(",")  # every agent reads the core, and what it rarely needs costs it all
+        # What is rarely needed costs whoever reads it; only a client that names a group is shown all of it.
+        whole = {"core", "full"}.isdisjoint(word.strip() for word in profile.split(","))
         self.tools = [_tool(operation, whole=whole) for operation in self.operations.values()]
 
     def operation(self, name: str) -> Operation:
@@ -102,8 +103,18 @@ def _tool(operation: Operation, *, whole: bool) -> dict[str, Any]:
     return {
         "name": operation.name,
         "description": arguments.description(operation),
-        "inputSchema": arguments.schema(operation, whole=whole),
+        "inputSchema": _without_closing(arguments.schema(operation, whole=whole)),
         "annotations": _WRITES if operation.writes else _READS,
+    }
+
+
+def _without_closing(schema: dict[str, Any]) -> dict[str, Any]:
+    """The same without `additionalProperties: false`, which no model needs to be told in every tool: what is not listed
+    is refused at the door, with its name."""
+    return {
+        name: _without_closing(value) if isinstance(value, dict) else value
+        for name, value in schema.items()
+        if name != "additionalProperties" or value is not False
     }
 
 
