@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.conftest import Agent, World
+
+from clearway.db.salvage import salvage
+from clearway.room import open_room_file
 
 
 @pytest.fixture
@@ -281,6 +285,35 @@ def test_a_rebuilt_index_finds_the_same(world: World, agent: Agent) -> None:
     assert human.ask("rebuild_search")["entries"] == 7
     assert {word: agent.ask("search", query=word) for word in words} == before
     assert agent.refused("rebuild_search").code == "FORBIDDEN"
+
+
+def test_a_copy_of_a_room_finds_the_same(world: World, agent: Agent, tmp_path: Path) -> None:
+    """The index is not among what is copied from a server: it is made from the rest."""
+    test_everything_that_says_something_is_found(agent)
+    copy = str(tmp_path / "copy.db")
+    world.room.engine.copy_to(copy)
+    room = open_room_file(copy, None, home=str(tmp_path / "other"), clock=world.clock, liveness=world.liveness)
+
+    for word in ("zebra", "camel", "dolphin", "gecko", "koala"):
+        assert Agent(world, agent.caller, room).ask("search", query=word) == agent.ask("search", query=word)
+    room.close()
+
+
+def test_what_is_saved_of_a_damaged_room_is_found(world: World, agent: Agent, tmp_path: Path) -> None:
+    made(agent, "Parser", labels=["red"])
+    damaged, sound = str(tmp_path / "damaged.db"), str(tmp_path / "sound.db")
+    world.room.engine.copy_to(sound)
+    made(agent, "Lexer")
+    agent.ask("add_comment", issue_id="ISSUE-1", content="Mend it")
+    world.room.engine.copy_to(damaged)
+    salvage(damaged, sound)
+    room = open_room_file(sound, None, home=str(tmp_path / "other"), clock=world.clock, liveness=world.liveness)
+    reader = Agent(world, agent.caller, room)
+
+    assert found(reader, "parser") == found(reader, "red") == ["ISSUE-1"]
+    assert found(reader, "lexer") == ["ISSUE-2"]
+    assert found(reader, "mend") == ["comment"]
+    room.close()
 
 
 def test_what_nobody_indexes_costs_no_entry(world: World, agent: Agent) -> None:

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 _BESIDE = ("", "-wal", "-shm")
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%STRICT%' ORDER BY rowid"
 _DERIVED = ("search_entry", "schema_migration")  # made by triggers from the rest, or by the making of the file
+# What can be found is what there is at the end, whatever came in which order; the triggers write the index.
+FIND_AGAIN = """
+INSERT INTO search_words (search_words) VALUES ('delete-all'); DELETE FROM search_entry;
+INSERT INTO search_entry (number, type, entity, issue)
+SELECT row_number() OVER (ORDER BY created_wall, entity), type, entity, issue FROM search_source
+"""
 _FACTS = "SELECT project_id, test_clock, last_event, last_issue, last_fence, anchor_wall FROM room"
 
 
@@ -119,6 +125,7 @@ def fill(
                 names = ", ".join(f'"{name}"' for name in row)
                 places = ", ".join(f":{name}" for name in row)
                 connection.execute(f'INSERT INTO "{table}" ({names}) VALUES ({places})', row)
+        connection.execute(FIND_AGAIN)
         connection.execute("COMMIT")
     finally:
         connection.close()

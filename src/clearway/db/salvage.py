@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import apsw
 
-from clearway.db.copies import columns, opened, tables, writable
+from clearway.db.copies import FIND_AGAIN, columns, opened, tables, writable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,12 +18,6 @@ if TYPE_CHECKING:
 
 _POSSESSION = ("path_lease",)
 _ROUNDS_MAX = 20
-# What can be found is what there is now; the triggers write the index.
-_FIND_AGAIN = """
-INSERT INTO search_words (search_words) VALUES ('delete-all'); DELETE FROM search_entry;
-INSERT INTO search_entry (number, type, entity, issue)
-SELECT row_number() OVER (ORDER BY created_wall, entity), type, entity, issue FROM search_source
-"""
 
 
 class Salvage:
@@ -57,7 +51,7 @@ def salvage(damaged: str, into: str) -> Salvage:
             _leave_out_what_refers_to_nothing(target, done)
             for _, text in triggers:
                 target.execute(text)
-            target.execute(_FIND_AGAIN)
+            target.execute(FIND_AGAIN)
             target.execute("COMMIT")
         finally:
             source.close()
