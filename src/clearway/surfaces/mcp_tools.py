@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 import clearway
-from clearway import arguments, catalog
+from clearway import arguments, catalog, wire
 from clearway.errors import Refusal
 from clearway.op import Operation
 from clearway.untrusted import quoted
@@ -112,7 +112,7 @@ def _without_closing(schema: dict[str, Any]) -> dict[str, Any]:
     """The same without `additionalProperties: false`, which no model needs to be told in every tool: what is not listed
     is refused at the door, with its name."""
     return {
-        name: _without_closing(value) if isinstance(value, dict) else value
+        name: _without_closing(value) if wire.is_object(value) else value
         for name, value in schema.items()
         if name != "additionalProperties" or value is not False
     }
