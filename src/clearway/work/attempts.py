@@ -158,7 +158,7 @@ def save_attempt_note(
     core=True,
     keyed="agent",
     cli="attempt finish",
-    rare=("artifacts", "reason_details", "follow_up_issue_id", "hand_over_to"),
+    rare=("reason_details", "follow_up_issue_id"),
 )
 def finish_attempt(
     tx: Tx,
