@@ -31,10 +31,22 @@ FILE_LINES_MAX = 700
 PURE = {
     "errors", "clock", "children", "alive", "platforms", "limits", "lifecycle", "leasing", "paths", "untrusted", "wire",
 }  # fmt: skip
-GROUND = PURE | {"driver", "beats", "opencalls", "tally", "trail", "proofs", "repository", "config", "db", "op", "arguments"}
+GROUND = PURE | {
+    "driver",
+    "beats",
+    "opencalls",
+    "tally",
+    "trail",
+    "proofs",
+    "repository",
+    "config",
+    "db",
+    "op",
+    "arguments",
+}
 GROUND |= {"lapse", "policy"}
 NOUNS = {"work", "crew", "guard"}
-INSIDE = GROUND | NOUNS | {"catalog", "room", "rooms", "keeping"}
+INSIDE = GROUND | NOUNS | {"catalog", "room", "rooms", "keeping", "retention"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "clearway": set(),
@@ -58,6 +70,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "catalog": GROUND | NOUNS,
     "room": GROUND | NOUNS | {"catalog"},
     "keeping": GROUND | {"room"},
+    "retention": GROUND | {"room", "guard"},
     "rooms": GROUND | NOUNS | {"catalog", "room", "keeping"},
     "setup": INSIDE | {"clearway"},
     "worker": INSIDE | {"clearway"},
@@ -426,6 +439,12 @@ AFTER_EDIT: dict[str, object] = {
     "tool_name": "Edit",
     "tool_input": {"file_path": "app.py"},
 }
+AFTER_SHELL: dict[str, object] = {
+    "hook_event_name": "PostToolUse",
+    "tool_name": "Bash",
+    "tool_input": {"command": "git status"},
+    "tool_use_id": "never-marked",
+}
 AT_PROMPT: dict[str, object] = {"hook_event_name": "UserPromptSubmit", "prompt": "Go on."}
 AT_START: dict[str, object] = {"hook_event_name": "SessionStart", "source": "startup"}
 AT_STOP: dict[str, object] = {"hook_event_name": "Stop"}
@@ -460,7 +479,7 @@ def _too_much(loaded: set[str]) -> list[str]:
 
 
 @pytest.mark.skipif(not (PACKAGE / "surfaces" / "hooks.py").exists(), reason="there is no hook yet")
-@pytest.mark.parametrize("event", [BEFORE_EDIT, BEFORE_SHELL, AFTER_EDIT, AT_PROMPT, AT_STOP, AT_START])
+@pytest.mark.parametrize("event", [BEFORE_EDIT, BEFORE_SHELL, AFTER_EDIT, AFTER_SHELL, AT_PROMPT, AT_STOP, AT_START])
 @pytest.mark.parametrize("client", ["claude", "codex", "generic"])
 def test_a_hook_loads_only_what_is_on_the_list(client: str, event: dict[str, object], tmp_path: Path) -> None:
     repository = tmp_path / "repository"
@@ -482,7 +501,9 @@ def test_a_git_hook_loads_only_what_is_on_the_list(name: str, tmp_path: Path) ->
     subprocess.run(["git", "-C", str(repository), *author, "commit", "-qm", "x", "--allow-empty"], check=True)
     (repository / "new").touch()
     subprocess.run(["git", "-C", str(repository), "add", "new"], check=True)
-    code = f"os.chdir({str(repository)!r})\nfrom clearway.surfaces import githooks\ngithooks.main([{name!r}, 'message'])"
+    code = (
+        f"os.chdir({str(repository)!r})\nfrom clearway.surfaces import githooks\ngithooks.main([{name!r}, 'message'])"
+    )
     loaded = _loaded(code, repository)
     assert "clearway.guard.fences" in loaded
     assert not _too_much(loaded)

@@ -248,6 +248,8 @@ def _text(file: str, longest: int = _BYTES_MAX) -> bytes:
 
 
 def _object(raw: bytes) -> dict[str, Any]:
+    if not raw:  # most calls have no mark; to say what is wrong with nothing would load a package
+        return {}
     try:
         said: Any = wire.loads(raw)
     except ValueError:
