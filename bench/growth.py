@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ SMALL, LARGE, HUGE = 1_000, 100_000, 1_000_000
 GROWTH_MAX = 2.0
 SEARCH_MS_MAX = 50.0
 TOGETHER = 10_000  # issues written in one transaction
+RARE = 10  # issues with the rare label
 EVENTS_BESIDE = 4  # of an issue, besides that of its creation
 STATUSES = ("done",) * 11 + ("ready",) * 6 + ("open",) * 2 + ("cancelled",)
 CALLER = Caller("bench", "alone", host="bench")
@@ -142,7 +144,8 @@ def _grown(folder: Path, size: int) -> Grown:
     start = time.perf_counter()
     for first in range(0, size, TOGETHER):
         last = min(size, first + TOGETHER)
-        room.run(lambda tx, first=first, last=last: _fill(tx, language, first, last), caller=CALLER, durable=False)
+        part = partial(_fill, language=language, size=size, places=range(first, last))
+        room.run(part, caller=CALLER, durable=False)
         if sys.stderr.isatty() or size >= HUGE:
             print(f"\r  {last:,} issues, {time.perf_counter() - start:,.0f} s", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
@@ -150,9 +153,9 @@ def _grown(folder: Path, size: int) -> Grown:
     return Grown(room, size, latest)
 
 
-def _fill(tx: Tx, language: Language, first: int, last: int) -> None:
+def _fill(tx: Tx, *, language: Language, size: int, places: range) -> None:
     # Called as the functions they are: so many arguments need no checking.
-    for place in range(first, last):
+    for place in places:
         worked = place % 100 == 99
         made = issues.create_issue(
             tx,
@@ -161,7 +164,7 @@ def _fill(tx: Tx, language: Language, first: int, last: int) -> None:
             acceptance_criteria=language.text(10),
             status="ready" if worked else STATUSES[place % len(STATUSES)],
             priority=("low", "medium", "high")[place % 3],
-            labels=["rare"] if place % (last - first) == 77 else [f"area-{place % 20}"],
+            labels=["rare"] if place % (size // RARE) == 7 else [f"area-{place % 20}"],
         )
         beside = EVENTS_BESIDE
         if place % 10 == 0:

@@ -1,9 +1,10 @@
 """Search: what was written down anywhere in the work, found by its words.
 
 Any text is a valid question. What has all the words in its title comes first, then whatever has them anywhere, the
-newest first in both: so a page costs the same in a room of a million issues, and a page after it is exact. Signs inside
-a word (`C++`, `a/b.go`, `x:y`) have to stand in the text, too; capitals and accents do not matter. Triggers of the
-schema keep the index; one search looks at a bounded number of places and says so when there are more.
+newest first in both: so a page costs the same in a room of a million issues, and the page after it is exact. Where a
+word is unwanted titles do not come first: they do not say what else is in the text. Signs inside a word (`C++`,
+`a/b.go`, `x:y`) have to stand in the text, too; capitals and accents do not matter. Triggers of the schema keep the
+index; one search looks at a bounded number of places and says so when there are more.
 """
 
 from __future__ import annotations
@@ -178,10 +179,7 @@ class Question:
     def is_met_by(self, words: list[str]) -> bool:
         """The same question, answered without an index."""
         met = all(any(term.is_in(words) for term in group) for group in self.groups)
-        return met and not self.is_unwanted(words)
-
-    def is_unwanted(self, words: list[str]) -> bool:
-        return any(term.is_in(words) for term in self.unwanted)
+        return met and not any(term.is_in(words) for term in self.unwanted)
 
     @property
     def for_sqlite(self) -> str:
@@ -259,6 +257,8 @@ def _found(
     """The places of a page, and after which one the next goes on, if there is more to look at."""
     given = {"match": asked.for_sqlite, "tsquery": asked.for_postgres, "issue": issue}
     statement = SQL.places if issue is None else SQL.places_of
+    if asked.unwanted:  # a title says nothing of what else is in the text
+        before = min(before, _TITLES)
     found: list[int] = []
     batch, looked = limit + 1, 0
     while True:
@@ -285,15 +285,16 @@ def _fitting(tx: Tx, places: list[int], asked: Question, conditions: dict[str, A
     wanted = {row.number for row in tx.all(SQL.wanted, numbers=numbers, **conditions)}
     fitting = {place for place in places if place % _TITLES in wanted}
     numbers = wire.dumps(sorted({place % _TITLES for place in fitting if place < _TITLES or compare}))
-    titled = {row.number: _indexed(row.title) for row in tx.all(SQL.titles, numbers=numbers)}
+    rows = [] if asked.unwanted else tx.all(SQL.titles, numbers=numbers)
+    titled = {row.number: _indexed(row.title) for row in rows}
     by_title = {number for number, words in titled.items() if asked.is_met_by(words)}
-    whole = _whole(tx, [place for place in fitting if compare or (place >= _TITLES and asked.unwanted)])
+    whole = _whole(tx, [place for place in fitting if compare and place < _TITLES])
 
     def fits(place: int) -> bool:
         number = place % _TITLES
-        if place < _TITLES:  # a text that the title speaks for was shown with it, unless the rest of it is unwanted
+        if place < _TITLES:  # what its title speaks for was shown with it
             return number not in by_title and (not compare or asked.is_met_by(whole[number]))
-        return (not compare or number in by_title) and not asked.is_unwanted(whole.get(number, []))
+        return not compare or number in by_title
 
     return {place for place in fitting if fits(place)}
 
