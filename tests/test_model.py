@@ -98,6 +98,7 @@ class Model:
     attempts: list[Lease] = field(default_factory=list)
     held: list[Lease] = field(default_factory=list)
     dead: set[str] = field(default_factory=set)
+    failures: dict[str, int] = field(default_factory=dict)  # issue: how many attempts at it came to nothing
     order: int = 0
 
     def live_attempts(self) -> list[Lease]:
@@ -180,20 +181,23 @@ class Model:
         )
 
     def best(self) -> str | None:
-        """The issue that `next` must choose."""
+        """The issue that `next` must choose: what failed three times in a row comes after everything else."""
         taken = {lease.issue for lease in self.live_attempts()}
         free = [
-            (-priority, number, issue)
+            (self.failures.get(issue, 0) >= 3, -priority, number, issue)
             for issue, (priority, number, status) in self.issues.items()
             if status == "ready" and issue not in taken
         ]
-        return min(free)[2] if free else None
+        return min(free)[3] if free else None
 
     def _lives(self, lease: Lease) -> bool:
         return lease.lives_until() > self.now and lease.holder.key not in self.dead
 
     def _keep(self, attempts: list[Lease], held: list[Lease]) -> None:
         ended = {lease.attempt for lease in self.attempts} - {lease.attempt for lease in attempts}
+        for lease in self.attempts:
+            if lease.attempt in ended:  # completed ones are done, and never chosen again
+                self.failures[lease.issue] = self.failures.get(lease.issue, 0) + 1
         self.attempts = attempts
         self.held = [lease for lease in held if lease.attempt not in ended]
 
