@@ -74,7 +74,18 @@ class Caller:
 class Settings:
     """What the environment says, read once at the edge."""
 
-    __slots__ = ("agent", "capabilities", "environ", "fail_closed", "home", "off", "parent", "room", "session", "test_clock")
+    __slots__ = (
+        "agent",
+        "capabilities",
+        "environ",
+        "fail_closed",
+        "home",
+        "off",
+        "parent",
+        "room",
+        "session",
+        "test_clock",
+    )
 
     def __init__(self, environ: Mapping[str, str], parent: int | None = None) -> None:
         """parent: who started the process whose environment this is; None if it is our own."""

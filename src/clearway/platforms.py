@@ -243,6 +243,21 @@ def _renamed_in_turn(aside: str, file: str) -> bool:
         os.close(folder)
 
 
+def remove_older(folder: str, wall_ms: int) -> None:
+    """Remove the files of a folder that nobody has written since then. What cannot be removed stays."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        file = os.path.join(folder, name)
+        try:
+            if os.stat(file).st_mtime * 1_000 < wall_ms:
+                os.unlink(file)
+        except OSError:
+            continue
+
+
 def sync_data(descriptor: int) -> None:
     """Make the contents of a file reach the disk, and its length; not the times that nobody asks for."""
     if sys.platform == "linux":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from clearway import platforms
 from clearway.beats import file_name
 from clearway.limits import TALLY_BYTES_MAX, TALLY_KEPT_MS
 
@@ -112,17 +113,7 @@ class Tally:
 
     def sweep(self, wall: int) -> None:
         """Part with the figures of sessions that ended long ago."""
-        try:
-            names = os.listdir(self._folder)
-        except OSError:
-            return
-        for name in names:
-            file = os.path.join(self._folder, name)
-            try:
-                if os.stat(file).st_mtime * 1_000 < wall - TALLY_KEPT_MS:
-                    os.unlink(file)
-            except OSError:
-                continue
+        platforms.remove_older(self._folder, wall - TALLY_KEPT_MS)
 
     def _fold(self, file: str) -> None:
         found = Sum()

@@ -83,17 +83,7 @@ class Trail:
 
     def sweep(self, wall: int) -> None:
         """Part with what was left long ago by sessions that never said farewell."""
-        try:
-            names = os.listdir(self._folder)
-        except OSError:
-            return
-        for name in names:
-            file = os.path.join(self._folder, name)
-            try:
-                if os.stat(file).st_mtime * 1_000 < wall - TRAIL_KEPT_MS:
-                    os.unlink(file)
-            except OSError:
-                continue
+        platforms.remove_older(self._folder, wall - TRAIL_KEPT_MS)
 
     def forget(self, session: str) -> None:
         try:

@@ -70,18 +70,7 @@ def forget(home: str, session: str) -> None:
 
 def sweep(home: str, wall: int) -> None:
     """Part with what was left long ago by sessions that never said farewell."""
-    folder = os.path.join(home, FOLDER)
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return
-    for name in names:
-        file = os.path.join(folder, name)
-        try:
-            if os.stat(file).st_mtime * 1_000 < wall - TRAIL_KEPT_MS:
-                os.unlink(file)
-        except OSError:
-            continue
+    platforms.remove_older(os.path.join(home, FOLDER), wall - TRAIL_KEPT_MS)
 
 
 def _file(home: str, session: str) -> str:

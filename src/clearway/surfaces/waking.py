@@ -232,14 +232,7 @@ def alone(home: str, session: str, wall: int) -> int | None:
     held = platforms.hold_alone(file)
     if held is not None:
         os.utime(held)
-        folder = os.path.dirname(file)
-        for name in os.listdir(folder):
-            other = os.path.join(folder, name)
-            try:
-                if os.stat(other).st_mtime * 1_000 < wall - _CLEARED_MS:
-                    os.unlink(other)
-            except OSError:
-                continue
+        platforms.remove_older(os.path.dirname(file), wall - _CLEARED_MS)
     return held
 
 

@@ -32,7 +32,7 @@ def in_its_time(visit: Visit, decision: Decision, taking: Container[str]) -> Non
         elif decision.context:
             _keep(folder, file, decision.context)
         if moment == "start":
-            _sweep(folder, visit.rooms.clock.wall() - TRAIL_KEPT_MS)
+            platforms.remove_older(folder, visit.rooms.clock.wall() - TRAIL_KEPT_MS)
         elif moment == "end":
             os.unlink(file)
     except (OSError, ValueError):
@@ -57,11 +57,3 @@ def _keep(folder: str, file: str, text: str) -> None:
             os.write(descriptor, f"{text}\n".encode("utf-8", "backslashreplace"))
     finally:
         os.close(descriptor)
-
-
-def _sweep(folder: str, before: int) -> None:
-    """Part with what was left long ago by sessions that never said farewell."""
-    for name in os.listdir(folder):
-        file = os.path.join(folder, name)
-        if os.stat(file).st_mtime * 1_000 < before:
-            os.unlink(file)
