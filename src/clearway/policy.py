@@ -21,6 +21,8 @@ from clearway.limits import (
     PATH_LEASE_SECONDS,
     PATH_LEASE_SECONDS_MAX,
     PATH_LEASE_SECONDS_MIN,
+    RETENTION_DAYS,
+    RETENTION_DAYS_MAX,
     TASK_LAPSES,
     TASK_LAPSES_MAX,
     TASK_LEASE_SECONDS,
@@ -41,7 +43,12 @@ if TYPE_CHECKING:
 SQL = statements(__file__)
 _NAME_CHARS_MAX = 64
 _NAMES_MAX = 50
-_SENDERS = ("AGENT_LEASE_TASK_SENDERS", "task_senders")
+_THEIRS = (
+    ("AGENT_LEASE_TTL", "lease.path_seconds"),
+    ("AGENT_LEASE_RETENTION_DAYS", "retention_days"),
+    ("AGENT_LEASE_HUMAN", "human"),
+    ("AGENT_LEASE_TASK_SENDERS", "task_senders"),
+)
 _THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -91,6 +98,11 @@ SETTINGS = {
     "commit_human": Setting("warn", "a person commits what an agent holds", words=("warn", "refuse")),
     "tree_git": Setting("refuse", "git over a whole work tree in which others have work", words=("refuse", "rescue")),
     "durability": Setting("normal", "which commits reach the disk before the answer", words=("normal", "full")),
+    "retention_days": Setting(
+        str(RETENTION_DAYS),
+        "how long events of crew and guard and handled messages are kept; work is kept for ever",
+        bounds=(1, RETENTION_DAYS_MAX),
+    ),
     "human": Setting("human", "the name of the person in this room"),
     "codex_thread": Setting("", "the thread of Codex that clearway codex-wake wakes"),
     "declared_commands": Setting("", "commands that are run like scripts, with the resources they need"),
@@ -276,7 +288,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     if flag(environ, "CLEARWAY_FAIL_CLOSED") or flag(environ, "AGENT_LEASE_FAIL_CLOSED"):
         found["fail"] = "closed"
-    for variable, name in (("AGENT_LEASE_TTL", "lease.path_seconds"), ("AGENT_LEASE_HUMAN", "human"), _SENDERS):
+    for variable, name in _THEIRS:
         if environ.get(variable):
             found[name] = checked(name, environ[variable], variable)
     return found

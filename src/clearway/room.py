@@ -155,15 +155,20 @@ class Room:
         finally:
             tx.rollback()
         if late:
-            tx = self._begin(caller, writes=True, durable=False, wait_ms=0)
-            try:
-                lapse.lapse(tx)
-                messages.settle(tx)
-                tx.commit()
-            except BaseException:
-                tx.rollback()
-                raise
+            self.tidy(lambda tx: (lapse.lapse(tx), messages.settle(tx)), wait_ms=0)
         return late
+
+    def tidy(self, act: Callable[[Tx], Answer], *, wait_ms: int | None = None) -> Answer:
+        """Run one act of the house itself, for which nobody comes in."""
+        caller = Caller("clearway", host=self.liveness.host)
+        tx = self._begin(caller, writes=True, durable=False, wait_ms=wait_ms)
+        try:
+            answer = act(tx)
+            tx.commit()
+        except BaseException:
+            tx.rollback()
+            raise
+        return answer
 
     def close(self) -> None:
         self.engine.close()

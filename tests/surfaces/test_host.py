@@ -19,7 +19,7 @@ from tests.conftest import HandClock
 from tests.surfaces.hosted import Hosted, answer_of, hosted
 
 import clearway
-from clearway import catalog, config, platforms
+from clearway import catalog, config, platforms, retention
 from clearway.clock import Clock
 from clearway.config import Caller, Settings
 from clearway.errors import Refusal
@@ -579,6 +579,22 @@ def test_a_worker_that_fails_works_on(running: Hosted) -> None:
     running.host.workers.submit(lambda _: done.set())
     assert done.wait(20)
     assert "ZeroDivisionError" in running.said[0]
+
+
+def test_a_room_that_somebody_is_in_is_rid_of_what_is_old_and_its_state_is_kept(
+    on_each_engine: Hosted, repo: Path
+) -> None:
+    running = on_each_engine
+    assert running.hook("claude", edit(repo, "s1"), running.environ) is not None
+    done = threading.Event()
+    running.host.workers.submit(lambda worker: (running.host.duties.sweep(worker), done.set()))
+    assert done.wait(20)
+    rooms = Rooms(Settings(running.environ))
+    alone = Caller("anna", host="here")
+    kept = rooms.of_folder(str(repo)).run(lambda tx: tx.one(retention.SQL.newest_keyframe), caller=alone, writes=False)
+    rooms.close()
+    assert kept is not None and kept.event > 0
+    assert not running.said
 
 
 def test_who_has_died_loses_his_paths_though_nobody_asks(on_each_engine: Hosted, repo: Path) -> None:

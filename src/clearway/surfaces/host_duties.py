@@ -1,6 +1,7 @@
-"""What the host does unasked: it lets time pass in the rooms, shortens their logs, and writes the day's backups.
+"""What the host does unasked: it lets time pass in the rooms, shortens their logs, writes the day's backups, and parts
+with what is old.
 
-Without a host whoever asks next does all of it; with one, nobody who asks has to, and whoever lost a lease hears of it
+Without a host whoever asks next does the rest, and `clearway prune` the last; with one, whoever lost a lease hears of it
 soon. A room in which nothing has happened since the last look, and that nobody is in, is left alone.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from clearway import keeping
+from clearway import keeping, retention
 from clearway.db.sqlite import SqliteEngine
 from clearway.errors import Refusal
 from clearway.limits import HOST_SWEEP_MS
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _LOG_BYTES_LEFT = 262_144  # so much may stand in a log that nobody shortens
 _ROOMS_MAX = 200
+_DAY_MS = 86_400_000
 
 
 class Duties:
@@ -33,6 +35,7 @@ class Duties:
         self._last = host.clock.monotonic()
         self._seen: dict[str, tuple[int, int]] = {}
         self._busy = False
+        self._pruned: dict[str, int] = {}
 
     def look(self, now: int) -> None:
         """Do what is due; in a worker's thread."""
@@ -62,13 +65,25 @@ class Duties:
     def _care_for(self, room: Room) -> None:
         room.settle()
         engine = room.engine
-        if not isinstance(engine, SqliteEngine) or engine.read_only:
+        if not isinstance(engine, SqliteEngine):  # its server keeps it
+            self._prune_daily(room)
+            return
+        if engine.read_only:
             return
         file = daily_backup(engine.path, room.clock)
         if not os.path.exists(file):
             keeping.daily(room, file)
+        self._prune_daily(room)
         if _size(engine.path + "-wal") > _LOG_BYTES_LEFT:
             engine.checkpoint()
+
+    def _prune_daily(self, room: Room) -> None:
+        """Once a day, after the backup; and once by each new host, which cannot know."""
+        day = room.clock.wall() // _DAY_MS
+        if self._pruned.get(room.project) == day:
+            return
+        retention.prune(room, self._host.settings.home)
+        self._pruned[room.project] = day
 
     def _projects(self) -> list[str]:
         """The rooms of this home that somebody is in, and those in files that were changed since the last look."""

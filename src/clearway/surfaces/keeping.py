@@ -83,6 +83,21 @@ def restore_backup(file: str, force: bool) -> None:
         say(f"The room that was there is now {kept}.")
 
 
+@click.command()
+@click.option("--dry-run", "dry", is_flag=True, help="Only say what would go.")
+def prune(dry: bool) -> None:
+    """Part with events of crew and guard and with handled messages that are older than retention_days."""
+    from clearway import retention
+
+    run = this_run()
+    done = retention.prune(run.rooms.of_folder(run.folder), run.settings.home, dry=dry)
+    if run.as_json:
+        say_json({**done.as_dict(), "dry_run": dry})
+        return
+    what = f"{done.events} events, {done.messages} messages and {done.notices} notices"
+    say(f"{what} {'are' if dry else 'were'} older than {done.days} days{'' if dry else ' and are gone'}; work is kept.")
+
+
 def _place(run: Run) -> Repository:
     if run.place is None:
         raise Refusal("PROJECT_NOT_FOUND", f"{run.folder} is in no repository; go into the project's own folder.")

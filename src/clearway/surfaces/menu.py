@@ -21,6 +21,7 @@ SETTING_UP = {
     "doctor": "Look whether everything is in order; exit status 1 when something is not.",
     "simulate": "Play one story with two agents, each step checked, in a place of its own.",
     "backup": "Write a backup of this room, which proves itself, while others work on.",
+    "prune": "Part with events of crew and guard and with handled messages that are older than retention_days.",
     "restore-backup": "Put a backup in the place of a room that is missing, or older.",
     "uninstall": "Disconnect everything on this machine, and with --data remove what is kept.",
 }

@@ -323,7 +323,7 @@ def hook(client: str | None) -> None:
 BY_NAME = {
     command.name or "": command
     for command in (
-        *(keeping.init, keeping.backup, keeping.restore_backup, committing.git_hooks),
+        *(keeping.init, keeping.backup, keeping.restore_backup, keeping.prune, committing.git_hooks),
         *(connect, disconnect, doctor, simulate, uninstall, status, history, wait, codex_wake, restore),
         *(graphics.graph, planning.plan),
         *(call, completion, host, mcp, hook),

@@ -531,6 +531,14 @@ CREATE INDEX event_of_paths ON event (id) WHERE type IN (
   'work_rescued'
 );
 
+-- The state of the room at an event, compressed (retention.py): where a replay begins when the log before it was pruned.
+CREATE TABLE keyframe (
+  event INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  wall INTEGER NOT NULL,
+  state TEXT NOT NULL
+) STRICT;
+
 -- Answers already given under an idempotency key. Replies are kept without tokens.
 CREATE TABLE answered (
   operation TEXT NOT NULL,
