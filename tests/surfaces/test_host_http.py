@@ -103,6 +103,12 @@ def test_it_listens_on_the_loopback_address_only(web: Web) -> None:
     assert web.running.host.http.listener.getsockname()[0] == "127.0.0.1"
 
 
+def test_an_answer_in_two_parts_is_not_kept_back(web: Web) -> None:
+    """Else each takes 40 ms: asyncio lets only a socket of a named protocol send at once."""
+    door = web.running.host.http
+    assert door is not None and door.listener.proto == socket.IPPROTO_TCP
+
+
 def test_what_is_not_there_and_what_is_asked_otherwise(web: Web) -> None:
     assert web.ask("GET", "/nothing")[0] == 404
     assert web.ask("GET", "/ask/room")[0] == 405
