@@ -88,6 +88,7 @@ class Rooms:
         self._say = say or _keep_silent
         self._outside = Outside(settings.environ, settings.home)
         self._open: dict[str, Room] = {}
+        self._found: dict[str, str] = {}
 
     def of_folder(self, folder: str) -> Room:
         """The room of the repository in which someone works. PROJECT_NOT_FOUND outside of any."""
@@ -142,7 +143,11 @@ class Rooms:
         self._check_outside(place)
         named = read_pointer(place.root) or read_team(place.root)
         if named is None:
-            return self._remembered(place)
+            # Whoever has a shelf answers one question with this, in which a repository stays whose it is.
+            known = self._found.get(place.root) or self._remembered(place)
+            if self._shelf is not None:
+                self._found[place.root] = known
+            return known
         self.keep_in_mind(place, named)
         return named
 

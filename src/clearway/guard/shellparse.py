@@ -37,6 +37,8 @@ UNENDED_MAX = 8  # here-documents whose end was looked for in vain
 FALSE_ENDS_MAX = 1_000  # lines that begin like the end of a document and are not
 TABS_MAX = 256
 MENDS_MAX = 3
+REMEMBERED_MAX = 128  # texts of which a process that stays keeps the tree
+REMEMBERED_BYTES_MAX = 65_536  # of one of them, with its tree
 
 TOO_LONG = "the command is too long to be read in time"
 NO_PARSER = "the shell parser (shfmt) cannot be run"
@@ -248,8 +250,42 @@ def _ask_shfmt(data: bytes, wait_ms: int) -> Printed:
     """The tree as JSON, or what the parser said against the text; both empty if it took too long."""
     beside = os.path.join(os.path.dirname(sys.executable or ""), "shfmt")
     program = beside if os.path.isabs(beside) and os.access(beside, os.X_OK) else "shfmt"
+    if known := REMEMBERED.get(data):
+        return known
     arguments = ["--to-json", "-ln=bash"]
-    return children.run(program, arguments, {}, given=data, wait_ms=wait_ms, bytes_max=TREE_BYTES_MAX)
+    printed = children.run(program, arguments, {}, given=data, wait_ms=wait_ms, bytes_max=TREE_BYTES_MAX)
+    if (
+        _remembers
+        and not printed.late
+        and (printed.text or _is_of_syntax(printed.complaint.decode("utf-8", "replace")))
+    ):
+        _keep_in_mind(data, printed)
+    return printed
+
+
+# What the parser said of a text does not depend on anything else. A process that stays keeps it: clients ask before a
+# command and after it, and agents give the same command again.
+REMEMBERED: dict[bytes, Printed] = {}
+_remembers: list[bool] = []
+
+
+def remember() -> None:
+    """From now on keep what the parser says, within bounds."""
+    _remembers[:] = [True]
+
+
+def forget() -> None:
+    """Keep nothing any more."""
+    _remembers.clear()
+    REMEMBERED.clear()
+
+
+def _keep_in_mind(data: bytes, printed: Printed) -> None:
+    if len(data) + len(printed.text) + len(printed.complaint) > REMEMBERED_BYTES_MAX:
+        return
+    while len(REMEMBERED) >= REMEMBERED_MAX:  # other threads do the same
+        REMEMBERED.pop(next(iter([*REMEMBERED]), b""), None)
+    REMEMBERED[data] = printed
 
 
 def can_parse() -> bool:

@@ -25,6 +25,7 @@ from clearway.alive import Liveness
 from clearway.clock import Clock
 from clearway.config import Settings
 from clearway.errors import Refusal
+from clearway.guard import shellparse
 from clearway.limits import (
     HOST_FIRST_WORD_MS,
     HOST_HAND_OVER_MS,
@@ -133,6 +134,7 @@ class Host:
     def serve(self) -> None:
         """Answer until it is time to leave."""
         self._thread = threading.get_ident()
+        shellparse.remember()
         try:
             while not self.leaving:
                 self._turn(_TICK_SECONDS)
@@ -168,6 +170,7 @@ class Host:
         for peer in list(self._peers.values()):
             self._drop(peer)
         self.watch.close()
+        shellparse.forget()
         self.workers.close()
         self._selector.close()
         for end in (self._ear, self._voice):
