@@ -65,6 +65,7 @@ def test_a_decision_replaces_an_active_one_of_its_own_scope_only(
     """I50."""
     ready_issue(world)
     old = decide(world)
+    given = dict(given)
     if given.pop("again", False):
         decide(world, "Use PostgreSQL", supersedes_id=old)
     count = len(world.events())
