@@ -173,6 +173,7 @@ SNAPSHOTS_KEPT_MS = 7 * 86_400_000
 SNAPSHOTS_PER_CLAIM_BYTES_MAX = 16 * 1_048_576  # what the claim of a folder may copy
 WATCHED_MAX = 256  # foreign files that one call is compared with
 COMPARED_BYTES_MAX = 32 * 1_048_576  # that are read after one call; of what is more the size has to tell
+COPIED_PER_CALL_MAX = 8  # files of others that nobody has copied yet; whoever comes copies what there is
 COMPANY_MS = 2 * 3_600_000  # a session that has been silent for longer is no company
 READS_BYTES_MAX = 65_536  # what one session is known to have read
 UNSAID_BYTES_MAX = 16_384  # what waits until a client's model can be told

@@ -351,9 +351,9 @@ def own_leases(tx: Tx, checkout: str) -> list[Row]:
     return tx.all(SQL.own_leases, session=tx.caller.key, checkout=checkout, limit=WATCHED_MAX)
 
 
-def unwatched(tx: Tx, checkout: str) -> list[Row]:
+def unwatched(tx: Tx, checkout: str, limit: int = WATCHED_MAX) -> list[Row]:
     """What others hold here and nobody has looked at."""
-    return tx.all(SQL.unwatched, session=tx.caller.key, checkout=checkout, limit=WATCHED_MAX)
+    return tx.all(SQL.unwatched, session=tx.caller.key, checkout=checkout, limit=limit)
 
 
 def has_company(tx: Tx) -> bool:

@@ -13,7 +13,7 @@ from clearway import paths, repository
 from clearway.errors import Refusal
 from clearway.guard import snapshots
 from clearway.guard.snapshots import Store, Taken
-from clearway.limits import WATCHED_MAX
+from clearway.limits import COPIED_PER_CALL_MAX, WATCHED_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def begin(visit: Visit, opened: OpenCall) -> bool:
 
     def look(tx: Tx) -> tuple[list[Row], list[Row], list[Row]]:
         visit.hear(here.room, tx)
-        bare = snapshots.unwatched(tx, here.checkout)
+        bare = snapshots.unwatched(tx, here.checkout, COPIED_PER_CALL_MAX)
         return bare, snapshots.foreign_names(tx, here.checkout, here.key), snapshots.own(tx, here.checkout)
 
     bare, foreign, own = here.room.run(look, caller=visit.caller, writes=False)
