@@ -144,7 +144,7 @@ RARE: list[dict[str, Any] | str] = [
     *WORDS,
     {"jsonrpc": "2.0", "id": 11, "method": "resources/read", "params": {"uri": "clearway://guide/nowhere"}},
     {"jsonrpc": "2.0", "id": 12, "method": "prompts/list"},
-    call(13, "list_issues"),
+    call(13, "list_issues", statuses=["done"]),
 ]
 MODERN = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

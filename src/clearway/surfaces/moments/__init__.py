@@ -126,9 +126,20 @@ class Visit:
             for named in glance.folders(self.call.command):
                 there = os.path.realpath(os.path.join(folder, os.path.expanduser(named)))
                 other = repository.holding(there) if os.path.isdir(there) else None
-                if other is not None and (found is None or other.root != found.root) and self.rooms.known(other):
+                if other is not None and (found is None or other.root != found.root) and self.has_room(other):
                     return there, other
         return folder, found
+
+    def has_room(self, place: repository.Repository) -> bool:
+        """Whether a repository has a room here already. Makes none."""
+        from clearway.errors import Refusal
+
+        try:
+            return self.rooms.known(place) is not None
+        except Refusal as refusal:
+            if "inside" in refusal.facts:  # our own state is kept there, and so no room
+                return False
+            raise
 
     def is_elsewhere(self) -> bool:
         """Whether another room may have to be asked about this call than that of the client's folder."""

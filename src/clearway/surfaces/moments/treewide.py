@@ -96,12 +96,7 @@ class _Watch:
         home = self._visit.folder()
         if home is not None and home.root == place.root:
             return True
-        try:
-            return self._visit.rooms.known(place) is not None
-        except Refusal as refusal:
-            if "inside" in refusal.facts:  # our own state is kept there, and so no room
-                return False
-            raise
+        return self._visit.has_room(place)
 
     def _look_behind(self, command: Command, place: Repository, folder: str, depth: int) -> None:
         """What an alias means: a git command, or a line for the shell in the root of the tree."""
