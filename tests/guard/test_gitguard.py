@@ -120,7 +120,7 @@ class Session:
     def edits(self, path: str, text: str = "changed\n") -> None:
         """An edit that is allowed and made."""
         file = self.folder / path
-        given = {"file_path": str(file), "content": text}
+        given: dict[str, Any] = {"file_path": str(file), "content": text}
         assert self.before("Write", **given).get("permissionDecision") != "deny"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)

@@ -74,7 +74,7 @@ class Tasks:
             raise TaskBroken(f"event {event.id}: task {task} is done a second time")
         self.done |= {task} if state == "succeeded" else set()
         self.held.pop(task, None)
-        self.states[task] = state
+        self.states[task] = str(state)
 
     def _of(self, event: Row, facts: dict[str, Any]) -> TaskHeld:
         held = self.held.get(facts["task"])

@@ -320,8 +320,8 @@ def test_the_environment_may_say_what_an_agent_can_do(terminal: Terminal) -> Non
     terminal("issue", "create", "Train", "--status", "ready", "--need", "gpu", "--need", "net")
     assert terminal("--as", "anna", "next").code == "NOTHING_TO_CLAIM"
     assert terminal("--as", "anna", "next", "--capability", "gpu").code == "NOTHING_TO_CLAIM"
-    able = {"CLEARWAY_CAPABILITIES": "net, GPU"}
-    assert terminal("--as", "anna", "next", **able).out.startswith("ISSUE-1 is yours")
+    able = terminal("--as", "anna", "next", CLEARWAY_CAPABILITIES="net, GPU")
+    assert able.out.startswith("ISSUE-1 is yours")
 
 
 def test_a_review_and_a_decision_are_made_and_read(terminal: Terminal) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from test_moments import Desk, desk, team
 from clearway.guard.toolcall import ToolCall
 from clearway.surfaces import hooks
 from clearway.surfaces.clients import copilot
+from clearway.surfaces.moments import Decision
 
 __all__ = ["desk", "team"]
 
@@ -33,7 +33,7 @@ def recorded(name: str, **other: Any) -> ToolCall:
 
 
 def answer(call: ToolCall, deny: str = "", context: str = "") -> tuple[str, str, int]:
-    return copilot.answer(call, SimpleNamespace(deny=deny, context=context))
+    return copilot.answer(call, Decision(deny, context))
 
 
 @pytest.mark.parametrize(

@@ -573,7 +573,12 @@ def test_questions_that_wait_for_something_hold_up_nobody(running: Hosted, repo:
 
 def test_a_worker_that_fails_works_on(running: Hosted) -> None:
     done, told = threading.Event(), threading.Event()
-    running.host.say = lambda text: (running.said.append(text), told.set())
+
+    def say(text: str) -> None:
+        running.said.append(text)
+        told.set()
+
+    running.host.say = say
     running.host.workers.submit(lambda _: 1 / 0)
     assert told.wait(20)
     running.host.workers.submit(lambda _: done.set())

@@ -485,4 +485,3 @@ def _guard_open(settings: Settings, now: int) -> Check:
         f"{sum(counted.values())} {calls} passed unchecked in the last 24 hours ({by_code}), the last at {iso(last)}"
     )
     return _check("guard_open", NOTICE, message, "CLEARWAY_FAIL_CLOSED=1 refuses such calls; the codes say what failed")
-

@@ -1,8 +1,8 @@
 """What the host does unasked: it lets time pass in the rooms, shortens their logs, writes the day's backups, and parts
 with what is old.
 
-Without a host whoever asks next does the rest, and `clearway prune` the last; with one, whoever lost a lease hears of it
-soon. A room in which nothing has happened since the last look, and that nobody is in, is left alone.
+Without a host whoever asks next does the rest, and `clearway prune` the last; with one, whoever lost a lease hears of
+it soon. A room in which nothing has happened since the last look, and that nobody is in, is left alone.
 """
 
 from __future__ import annotations

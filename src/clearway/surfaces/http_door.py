@@ -26,8 +26,8 @@ class Door:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._http: Http | None = None
-        # The protocol is named: asyncio sends at once only on sockets that say so, and else an answer in two parts waits
-        # 40 ms for the other side's word.
+        # The protocol is named: asyncio sends at once only on sockets that say so, and else an answer in two parts
+        # waits 40 ms for the other side's word.
         self.listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self.listener.bind(("127.0.0.1", 0))
         self.listener.listen(64)

@@ -29,8 +29,8 @@ EVENTS = (
 _COMMAND_LINE = "On the command line a refused call is made to fail, and the agent goes on."
 _EXTENSION = (
     "Advisory only in the extension: there a refusal is told to the model and stops nothing, because Cline's own way "
-    "to refuse ends the whole run. It runs hooks only where they are enabled in its settings; older versions have another "
-    "folder for them."
+    "to refuse ends the whole run. It runs hooks only where they are enabled in its settings; older versions have "
+    "another folder for them."
 )
 _PROJECT_SCOPE = "The scripts name paths of this machine, so keep them out of git."
 
