@@ -140,6 +140,23 @@ def test_a_hook_is_answered_as_it_would_answer_itself(on_each_engine: Hosted, re
     assert hooks.answer("claude", edit(repo, "s2"), running.environ) == (refused.out, refused.err, refused.code)
 
 
+def test_a_path_is_one_of_the_callers_folder_and_never_of_the_hosts(
+    on_each_engine: Hosted, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P11: the host works elsewhere, and everybody names the file from the repository."""
+    running = on_each_engine
+    monkeypatch.chdir(tmp_path)
+    caller = {"agent": "gamma", "session": "g1", "cwd": str(repo), "pid": os.getpid()}
+    claimed = running.request("claim_paths", args={"paths": ["held.txt"]}, caller=caller)
+    assert [lease["path"] for lease in claimed["result"]["granted"]] == ["held.txt"]
+    relative = json.loads(edit(repo, "s1"))
+    relative["tool_input"]["file_path"] = "held.txt"
+    for payload in (edit(repo, "s1", "held.txt"), json.dumps(relative).encode()):
+        refused = running.hook("claude", payload, running.environ)
+        assert refused is not None and "held.txt is held by gamma" in refused.out
+    assert not (tmp_path / "held.txt").exists()
+
+
 def test_what_no_client_has_read_is_told_again(on_each_engine: Hosted, repo: Path) -> None:
     """A hook that is killed between its host and its client shows the text again."""
     running = on_each_engine
@@ -402,6 +419,7 @@ def test_it_leaves_when_its_home_is_gone(running: Hosted) -> None:
 
 
 def test_only_a_newer_version_takes_its_place(running: Hosted) -> None:
+    """C32."""
     refused = running.request("host_give_way", args={"version": clearway.__version__})
     assert refused["error"]["code"] == "FORBIDDEN"
     assert running.request("host_give_way", args={"version": "999.0"})["ok"]

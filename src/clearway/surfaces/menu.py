@@ -30,6 +30,7 @@ LOOKING = {
     "history": "Tell what happened to the paths of this repository, or to one of them.",
     "restore": "Bring a held file back as its holder left it; exit status 3 when nothing is kept of it.",
     "codex-wake": "Queue a line for a thread of Codex whenever a message waits for it.",
+    "forecast": "Say which worktrees will not merge, and in which files; exit status 1 when there are any.",
     "wait": "Wait for a message, until a path is free, or for an issue; exit status 124 when the time is over.",
 }
 PLANNING = {

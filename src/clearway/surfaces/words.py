@@ -10,7 +10,7 @@ import click
 from clearway import config, wire
 from clearway.catalog import OPERATIONS
 from clearway.errors import Refusal
-from clearway.surfaces import committing, graphics, keeping, looking, planning, spelling
+from clearway.surfaces import committing, forecasting, graphics, keeping, looking, planning, spelling
 from clearway.surfaces.asking import Run, mention, say, say_json
 from clearway.surfaces.options import this_run
 from clearway.untrusted import folded
@@ -325,7 +325,7 @@ BY_NAME = {
     for command in (
         *(keeping.init, keeping.backup, keeping.restore_backup, keeping.prune, committing.git_hooks),
         *(connect, disconnect, doctor, simulate, uninstall, status, history, wait, codex_wake, restore),
-        *(graphics.graph, planning.plan),
+        *(forecasting.forecast, graphics.graph, planning.plan),
         *(call, completion, host, mcp, hook),
     )
 }
