@@ -281,7 +281,9 @@ def test_a_client_that_was_asked_one_question_is_not_waited_for(desk: Desk, monk
         ("--print", "--input-format", "stream-json"): 2,
         ("--resume",): 2,
     }.items():
-        client = subprocess.Popen([sys.executable, "-c", "input()", *words], stdin=subprocess.PIPE)
+        program = [sys.executable, "-c", "print(flush=True); input()", *words]
+        client = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert client.stdout is not None and client.stdout.readline()  # it is there, with its command line
         desk.children.append(client)
         session = desk.session(f"s{len(desk.children)}", pid=client.pid, start="")
         assert rewoken(session, monkeypatch) == status, words
