@@ -21,6 +21,8 @@ def main() -> None:
     where = machine()
     figures: list[Figure] = []
     for name, group in GROUPS.items():
+        if name == "growth":  # takes minutes, and has a page of its own: docs/performance.md
+            continue
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         figures += group(ROUNDS_MIN)
     README.write_text(filled(README.read_text(encoding="utf-8"), where, figures), encoding="utf-8")
