@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.surfaces.conftest import Terminal
 from tests.surfaces.hosted import Hosted, answer_of, hosted
-from tests.surfaces.test_bell import Desk, desk, environ, until
+from tests.surfaces.test_bell import Desk, desk, environ, running, until
 
 from clearway.catalog import OPERATIONS
 from clearway.clock import Clock
@@ -20,17 +19,9 @@ from clearway.config import Caller, Settings
 from clearway.rooms import Rooms
 from clearway.surfaces import mcp, patience
 
-__all__ = ["desk", "environ"]
+__all__ = ["desk", "environ", "running"]
 
 HELLO = {"protocolVersion": "2025-06-18", "clientInfo": {"name": "codex", "version": "1"}, "capabilities": {}}
-
-
-@pytest.fixture
-def running(environ: dict[str, str]) -> Iterator[Hosted]:
-    with hosted(environ) as made:
-        yield made
-        assert until(lambda: made.host.watch.count == 0)
-        assert not [said for said in made.said if "defect" in said]
 
 
 class Client:
