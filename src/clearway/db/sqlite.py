@@ -15,7 +15,7 @@ from clearway.clock import Clock
 from clearway.db import Row, Statement
 from clearway.db.migrate import SCHEMA, SQL, check_history, check_usable, check_version, migrations, record
 from clearway.db.turns import Turns
-from clearway.driver import apsw
+from clearway.driver import apsw, left
 from clearway.errors import Refusal
 from clearway.limits import (
     MAKING_WAIT_MS,
@@ -230,7 +230,7 @@ class SqliteEngine:
         with _translated(self.path):
             try:
                 self._frozen = self.read_only = False
-                version = self._connect(_opened(self.path, _READ_WRITE))
+                version = self._connect(left(self.path, identity_of(self.path)) or _opened(self.path, _READ_WRITE))
                 platforms.keep_private(self.path)  # not before it proved to be a room: it may be somebody else's file
                 return version
             except _CANNOT_WRITE as error:
@@ -261,7 +261,8 @@ class SqliteEngine:
             # Without this a statement is prepared anew whenever a value that could sway its plan changes: a lookup
             # takes 9 us instead of 60.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-            connection.execute(_SETTINGS)
+            for _ in connection.execute(_SETTINGS):  # to the end: some of these answer, and the rest waits for that
+                pass
             connection.set_wal_hook(self._saw_wal)
             version = self._retry(lambda: connection.pragma("user_version"))
             if connection.pragma("application_id") != APPLICATION:

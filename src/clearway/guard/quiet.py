@@ -58,7 +58,7 @@ def is_quiet(
     began = 0 if connect is None else now()
     who: list[str] = []
     try:
-        if not _is_quiet(client, raw, environ, connect or open_as_it_is, who):
+        if not _is_quiet(client, raw, environ, connect or _opened, who):
             return False
     except Exception:
         return False
@@ -217,6 +217,16 @@ def open_as_it_is(room: str) -> Any:
     from clearway.driver import apsw
 
     return apsw.Connection(room, flags=apsw.SQLITE_OPEN_READWRITE)
+
+
+def _opened(room: str) -> Any:
+    """The same, left for the full step, if that comes: opening a room costs 2 ms."""
+    found = posix.stat(room)
+    connection = open_as_it_is(room)
+    from clearway.driver import leave
+
+    leave(room, (found.st_dev, found.st_ino), connection)
+    return connection
 
 
 def _statement() -> str:
