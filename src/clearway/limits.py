@@ -75,6 +75,9 @@ MESSAGES_SHOWN = 20  # at once, to a model that did not ask
 SHOWN_CHARS_MAX = 1_500  # of each of them
 INBOX_CHARS = 1_500  # of each in a list; one alone is shown whole
 MESSAGES_IN_ROOM = 10
+INBOX_LOOK_MAX = 20  # messages of the inbox that a client reads as a resource
+BOARD_ITEMS_MAX = 20  # issues in a column of the board
+BOARD_TITLE_CHARS_MAX = 120
 REMINDERS_SHOWN = 10
 WAKES_MAX = 12  # so often one sender wakes one session
 WAKES_WITHIN_MS = 3_600_000  # within this time
@@ -100,6 +103,8 @@ ADDRESS_CHARS_MAX = 1_000  # of a classifier
 PAUSE_SECONDS_MAX = 7 * 86_400
 WAIT_SECONDS_MAX = 86_400
 HISTORY_EVENTS_READ_MAX = 20_000
+REPLAY_EVENTS_MAX = 2_000_000  # between a state that was kept and the event that is asked for
+REPLAY_EVENTS_AT_ONCE = 2_000
 
 # --- replies ----------------------------------------------------------------------------------------------------
 LIST_DEFAULT = 20
@@ -212,3 +217,40 @@ HOST_LOG_BYTES_MAX = 1_048_576
 HTTP_CONNECTIONS_MAX = 128
 HTTP_BODY_SECONDS = 10
 STREAMS_MAX = 64
+SUBSCRIPTIONS_MAX = 100  # resources that one client wants to be told of
+PROGRESS_SECONDS = 5  # between two words to a client whose call takes long
+STREAM_EVENTS_KEPT = 400  # of one room, for those who read its stream a little behind the others
+
+# --- the web room -------------------------------------------------------------------------------------------------
+WEB_TICKET_MS = 10 * 60_000  # a link that logs in is good for this time, once
+WEB_TICKETS_MAX = 16
+WEB_TICKET_CHARS_MAX = 128
+WEB_LOGINS_REFUSED_MAX = 10  # wrong tickets within this time; then nobody is told any more whether one is good
+WEB_LOGINS_REFUSED_MS = 60_000
+WEB_SESSION_MS = 7 * 86_400_000
+WEB_SESSION_IDLE_MS = 24 * 3_600_000
+WEB_SESSIONS_MAX = 32
+WEB_ROOMS_SHOWN = 50
+BOARD_CARDS = 60  # of one column
+BOARD_COUNTED_MAX = 10_000  # of one status; of more it is said that there are more
+BLOCKERS_SHOWN = 3
+HOLDINGS_SHOWN_MAX = 500
+LETTERS_DEFAULT = 50
+
+# --- workers ------------------------------------------------------------------------------------------------------
+WORKER_RUN_SECONDS = 1_800
+WORKER_RUN_SECONDS_MAX = 4 * 3_600
+WORKER_STARTS_PER_HOUR = 12
+WORKER_STARTS_PER_HOUR_MAX = 1_000
+WORKER_GRACE_SECONDS_MAX = 86_400
+WORKER_TERM_SECONDS = 300  # of a lease; it is renewed while the run goes on, and a worker that is lost is noticed by it
+WORKER_OUTPUT_BYTES_MAX = 4 * 1_048_576  # of what a client prints; the newest is kept
+WORKER_COMPLAINT_BYTES_MAX = 65_536
+WORKER_RESULT_CHARS = 8_000  # of an answer that is handed back
+WORKER_TAIL_CHARS = 4_000  # of what a failing run printed
+WORKER_PROMPT_BYTES_MAX = 100_000  # one argument of a program has 128 KiB on Linux
+WORKER_FAILURES_IN_A_ROW = 3  # then a worker rests
+WORKER_REST_MS = 15 * 60_000
+WORKER_LOOK_MS = 5_000  # so often an idle worker looks whether time has freed something
+WORKER_DIFF_LINES = 30  # of a diff stat, in a result
+MODEL_ANSWER_BYTES_MAX = 4 * 1_048_576
