@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import HandClock, HandLiveness
 from tests.db import faulty
 
-from clearway import catalog
+from clearway import catalog, platforms
 from clearway.clock import Clock
 from clearway.config import Caller
 from clearway.errors import Refusal
@@ -168,8 +168,9 @@ class Story:
 
 
 @pytest.fixture
-def disk() -> Iterator[faulty.Disk]:
+def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[faulty.Disk]:
     made = faulty.Disk()
+    monkeypatch.setattr(platforms, "sync_data", made.sync_data)
     yield made
     made.disarm()
     apsw.set_default_vfs("unix")

@@ -6,6 +6,7 @@ any more, whoever tries; after a loss of power what was not synced is gone as we
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import Any
 
@@ -45,7 +46,7 @@ class Disk(apsw.VFS):
     def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
         return _File(self, name, flags)
 
-    def step(self, file: _File, write: tuple[bytes, int] | None) -> None:
+    def step(self, file: _File | None, write: tuple[bytes, int] | None) -> None:
         """Before each change of a file: whether it fails, and how."""
         if self.is_dead:
             raise apsw.IOError("the machine is down")
@@ -57,7 +58,7 @@ class Disk(apsw.VFS):
         if self.kind == BROKEN:
             raise apsw.IOError("the disk reports an error")
         self.is_dead = True
-        if self.kind == TORN and write is not None:
+        if self.kind == TORN and write is not None and file is not None:
             data, offset = write
             file.write_through(data[: len(data) // 2], offset)
         raise apsw.IOError("the machine went down")
@@ -73,6 +74,18 @@ class Disk(apsw.VFS):
 
     def synced(self, path: str) -> None:
         self._unsynced.pop(path, None)
+
+    def sync_data(self, descriptor: int) -> None:
+        """Stands for platforms.sync_data: a room syncs its log by itself, after SQLite has let it go."""
+        try:
+            self.step(None, None)
+        except apsw.Error as error:
+            raise OSError(errno.ENOSPC if isinstance(error, apsw.FullError) else errno.EIO, str(error)) from error
+        os.fdatasync(descriptor)
+        here = os.fstat(descriptor)
+        for path in list(self._unsynced):
+            if os.path.exists(path) and os.path.samestat(os.stat(path), here):
+                self.synced(path)
 
     def _lose_what_was_not_synced(self) -> None:
         for path, writes in self._unsynced.items():

@@ -345,6 +345,34 @@ def test_a_promise_waits_for_the_disk_and_lets_the_next_writer_in(
     assert len(synced) == 3
 
 
+def test_what_promises_nothing_does_not_wait_for_the_disk(home: Path, project: str) -> None:
+    synced: list[str] = []
+
+    class File(apsw.VFSFile):
+        def xSync(self, flags: int) -> None:  # noqa: N802
+            synced.append("by the library")
+            super().xSync(flags)
+
+    class Disk(apsw.VFS):
+        def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
+            return File("unix", name, flags)
+
+    opened(home, project).close()
+    disk = Disk("clearway-counting", "unix", True)
+    try:
+        room = opened(home, project)
+        room.run(lambda tx: tx.tell("session_ended"), caller=CALLER, durable=False)
+        synced.clear()  # a log that begins is synced once
+        for _ in range(3):
+            room.run(lambda tx: tx.tell("session_ended"), caller=CALLER, durable=False)
+            create(room)
+        assert synced == [], "nor does a promise, while it keeps others waiting"
+        room.close()
+    finally:
+        apsw.set_default_vfs("unix")
+        disk.unregister()
+
+
 def test_a_promise_that_does_not_reach_the_disk_is_no_promise(
     home: Path, project: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -261,17 +261,18 @@ class SqliteEngine:
             # Without this a statement is prepared anew whenever a value that could sway its plan changes: a lookup
             # takes 9 us instead of 60.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-            for _ in connection.execute(_SETTINGS):  # to the end: some of these answer, and the rest waits for that
-                pass
+            self._retry(lambda: _to_the_end(connection.execute(_SETTINGS)))
             connection.set_wal_hook(self._saw_wal)
+            # Each of these looks into the file, which another may be opening or closing as the only one.
             version = self._retry(lambda: connection.pragma("user_version"))
-            if connection.pragma("application_id") != APPLICATION:
+            if self._retry(lambda: connection.pragma("application_id")) != APPLICATION:
                 raise Refusal(
                     "STORAGE_CORRUPT",
                     f"{self.path} is not a room of Clearway; move it away or restore a backup.",
                     file=self.path,
                 )
-            if not self.read_only and connection.pragma("journal_mode") != "wal":  # a copy that was put in its place
+            mode = "" if self.read_only else self._retry(lambda: connection.pragma("journal_mode"))
+            if mode not in ("", "wal"):  # a copy that was put in its place
                 self._use_write_ahead_log(connection)
         except BaseException:
             connection.close()
@@ -450,6 +451,12 @@ class SqliteEngine:
                     raise
             longest = min(RETRY_MS_MIN + (now - began) / RETRY_WAITED_PART, RETRY_MS_MAX)
             self._waiting.pause(RETRY_MS_MIN + (longest - RETRY_MS_MIN) * self._waiting.random(1)[0] / 255)
+
+
+def _to_the_end(cursor: _Cursor) -> None:
+    """Some statements answer, and whatever follows them in one text waits until they have been heard."""
+    for _ in cursor:
+        pass
 
 
 def address_of(file: str, options: str) -> str:
