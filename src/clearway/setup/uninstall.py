@@ -1,9 +1,9 @@
 """Take Clearway off this machine again.
 
 The entries in the settings of every client go, for the user and for every repository that was ever worked in here, and
-so do the signs of life of sessions. What is kept - rooms, with the issues in them - goes only when that is asked for.
-Only what is ours is removed: a file of somebody else in our folder stays, and so does the pointer file of a repository,
-which belongs to the project. Nothing is written before all of it could be planned.
+so do our services and the signs of life of sessions. What is kept - rooms, with the issues in them - goes only when
+that is asked for. Only what is ours is removed: a file of somebody else in our folder stays, and so does the pointer
+file of a repository, which belongs to the project. Nothing is written before all of it could be planned.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from clearway.config import Caller, Settings
 from clearway.db import statements
 from clearway.errors import Refusal
 from clearway.room import MACHINE, open_machine_room, open_room
-from clearway.setup import connect, githooks
+from clearway.setup import connect, githooks, services
 from clearway.setup.connect import files
 from clearway.setup.connect.shapes import Change
 
 SQL = statements(__file__)
 _RUN = "run"
-_OURS = ("rooms", _RUN, "secret", "environment", "config.toml", "backups")
+_OURS = ("rooms", _RUN, "secret", "environment", "config.toml", "backups", "services")
 _OURS_BEGIN = ("machine.db",)
 _LOCK_WAIT_MS = 2_000
 
@@ -37,11 +37,16 @@ class Removal:
 
     changes: list[Change] = field(default_factory=list[Change])
     git_hooks: list[str] = field(default_factory=list[str])
+    services: dict[str, services.Plan] = field(default_factory=dict[str, services.Plan])
+    machine: services.Machine | None = None  # on which they stand
     paths: dict[str, str] = field(default_factory=dict[str, str])
     kept: str = ""  # the folder of what stays
 
     def carry_out(self) -> list[str]:
         """Do it; what was kept, a sentence each."""
+        if self.machine is not None:
+            for planned in self.services.values():
+                services.carry_out(planned, self.machine)
         files.write_all(self.changes)
         places = [place for root in self.git_hooks if (place := repository.holding(root)) is not None]
         kept = [sentence for place in places for sentence in githooks.remove(place).kept]
@@ -63,6 +68,8 @@ def plan(settings: Settings, root: str, *, data: bool) -> Removal:
     """What would go. root: of the repository that the person stands in, or empty."""
     roots = {root, *_roots(settings)} - {""}
     removal = Removal(_entries(settings, roots), _git_hooks(roots))
+    removal.machine = services.this_machine(settings)
+    removal.services = {unit: services.remove(removal.machine, unit) for unit in services.installed(removal.machine)}
     here = [name for name in _OURS if os.path.lexists(os.path.join(settings.home, name))]
     here += [name for name in _listed(settings.home) if name.startswith(_OURS_BEGIN)]
     if not data:

@@ -74,6 +74,7 @@ class Host:
         self.liveness = Liveness()
         self.say = say or _silent
         self.leaving = ""  # why
+        self.stays = False  # a service does not leave when nobody needs it
         self.asked = 0
         self.failed = 0  # questions that were left to those who asked, since no room could be used here
         self.tries = _LOCK_TRIES
@@ -204,7 +205,7 @@ class Host:
                 self._drop(peer)
         if self._peers or self.workers.busy or (self.http is not None and self.http.active):
             self._last = now
-        if now - self._last > HOST_IDLE_MS:
+        if now - self._last > HOST_IDLE_MS and not self.stays:
             self.leave("nobody needed it")
         elif _product() != self._product:
             self.leave("the product was exchanged")
@@ -401,11 +402,13 @@ def _silent(_: str) -> None:
     """Nobody keeps a log."""
 
 
-def run(settings: Settings, say: Callable[[str], None]) -> bool:
-    """Be the host in this process until it is time to leave. False if there is one already."""
+def run(settings: Settings, say: Callable[[str], None], *, stay: bool = False) -> bool:
+    """Be the host in this process until it is time to leave. False if there is one already. stay: also while nobody
+    needs it, as a service does."""
     import signal
 
     host = Host(settings, say=say)
+    host.stays = stay
     if not host.take_office():
         return False
 

@@ -10,10 +10,10 @@ from clearway.surfaces.asking import Run, mention, say, say_json
 from clearway.untrusted import folded
 
 
-def perform(run: Run, what: str) -> int:
+def perform(run: Run, what: str, *, stay: bool = False) -> int:
     """Carry out one of the words; the exit status. `status` is 1 where no host is running."""
     if what == "run":
-        return _run(run)
+        return _run(run, stay=stay)
     home = run.settings.home
     if what == "start":
         if not host_start.is_wanted(run.settings.environ):
@@ -34,11 +34,13 @@ def perform(run: Run, what: str) -> int:
     return int(running is None)
 
 
-def _run(run: Run) -> int:
+def _run(run: Run, *, stay: bool) -> int:
     """Be the host here, until it is told to leave."""
     from clearway.surfaces import host
 
-    if not host.run(run.settings, mention):
+    if stay:  # one that a client has started is not in the way of the service
+        host_start.stop(run.settings.home)
+    if not host.run(run.settings, mention, stay=stay):
         raise Refusal("STORAGE_BUSY", f"There is a host of {run.settings.home} already; clearway host status shows it.")
     return 0
 

@@ -26,6 +26,7 @@ SETTING_UP = {
     "uninstall": "Disconnect everything on this machine, and with --data remove what is kept.",
 }
 LOOKING = {
+    "web": "Print a link to the room in a browser, which lets one browser in once.",
     "status": "Say in one line where things stand, for prompts and status bars.",
     "history": "Tell what happened to the paths of this repository, or to one of them.",
     "restore": "Bring a held file back as its holder left it; exit status 3 when nothing is kept of it.",
@@ -40,6 +41,7 @@ PLANNING = {
 MORE = {
     "call": "Ask any operation by its name, with a JSON object of arguments; the answer is JSON.",
     "completion": "Print what makes a shell complete these commands.",
+    "service": "Let host, workers, notifier or codex-wake run by themselves: install, remove, status.",
     "host": "Run, start, stop or show the one process that answers for all clients of this home.",
     "mcp": "Serve the operations as MCP tools on stdin and stdout.",
     "hook": "Answer one hook event of a client: its JSON on stdin, its dialect on stdout.",

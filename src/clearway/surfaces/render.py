@@ -385,10 +385,11 @@ def removal(planned: Any, paper: Paper, *, written: bool) -> str:
     """What goes when Clearway leaves this machine, and what is left for the person to do."""
     parts = [_diff(change.diff, paper) for change in planned.changes]
     parts += [f"{'Removed' if written else 'Removes'} the git hooks of {root}" for root in planned.git_hooks]
+    parts += [f"{'Removed' if written else 'Removes'} the service {unit}" for unit in planned.services]
     parts += [f"{'Removed' if written else 'Removes'} {path}: {said}" for path, said in planned.paths.items()]
     if planned.kept:
         parts.append(f"{planned.kept} stays, with all issues and their history; --data removes it, too.")
-    if not planned.changes and not planned.paths and not planned.git_hooks:
+    if not (planned.changes or planned.paths or planned.git_hooks or planned.services):
         parts.append("Nothing of Clearway is registered here.")
     elif not written:
         parts.append("Nothing was changed; --write does it.")

@@ -10,7 +10,7 @@ import click
 from clearway import config, wire
 from clearway.catalog import OPERATIONS
 from clearway.errors import Refusal
-from clearway.surfaces import committing, forecasting, graphics, keeping, looking, planning, spelling
+from clearway.surfaces import committing, forecasting, graphics, keeping, looking, planning, spelling, standing
 from clearway.surfaces.asking import Run, mention, say, say_json
 from clearway.surfaces.options import this_run
 from clearway.untrusted import folded
@@ -131,6 +131,7 @@ def uninstall(data: bool, write: bool) -> None:
                 "written": write,
                 "files": [change.file for change in removal.changes],
                 "git_hooks": removal.git_hooks,
+                **({"services": list(removal.services)} if removal.services else {}),
                 "removed": list(removal.paths),
                 **({"kept": removal.kept} if removal.kept else {}),
             }
@@ -301,11 +302,24 @@ def mcp(words: tuple[str, ...]) -> int:
 
 @click.command()
 @click.argument("what", type=click.Choice(["run", "start", "stop", "status"]))
-def host(what: str) -> int:
+@click.option("--stay", is_flag=True, help="With run: do not leave when nobody needs it.")
+def host(what: str, stay: bool) -> int:
     """Run, start, stop or show the one process that answers for all clients of this home."""
     from clearway.surfaces import hosting
 
-    return hosting.perform(this_run(), what)
+    return hosting.perform(this_run(), what, stay=stay)
+
+
+@click.command()
+@click.option("--open", "open_it", is_flag=True, help="Open it in a browser.")
+@click.option("--host", metavar="H", default="127.0.0.1", help="An address of this machine. [default: 127.0.0.1]")
+@click.option("--port", metavar="P", type=click.IntRange(1_024, 65_535), default=None, help="Listen there from now on.")
+@click.option("--log-out", is_flag=True, help="Log every browser out instead.")
+def web(open_it: bool, host: str, port: int | None, log_out: bool) -> int:
+    """Print a link to the room in a browser, which lets one browser in once."""
+    from clearway.surfaces import webbing
+
+    return webbing.perform(this_run(), host=host, port=port or 0, open_it=open_it, log_out=log_out)
 
 
 @click.command()
@@ -326,6 +340,6 @@ BY_NAME = {
         *(keeping.init, keeping.backup, keeping.restore_backup, keeping.prune, committing.git_hooks),
         *(connect, disconnect, doctor, simulate, uninstall, status, history, wait, codex_wake, restore),
         *(forecasting.forecast, graphics.graph, planning.plan),
-        *(call, completion, host, mcp, hook),
+        *(call, completion, host, mcp, hook, standing.service, web),
     )
 }
