@@ -43,12 +43,26 @@ def next_task(tx: Tx, lease_seconds: TaskSeconds | None = None) -> dict[str, Any
 
     lease_seconds: how long it is kept for you until you start.
     """
-    messages.settle(tx)
-    mine = tx.one(SQL.unstarted, session=tx.caller.key)
-    chosen = mine or tx.one(SQL.next, now=tx.now, session=tx.caller.key, **_names(tx))
-    if chosen is None:
+    task = hand_out(tx, lease_seconds)
+    if task is None:
         waiting = _why_none(tx)
         return {"task": None, **({"waiting": waiting} if waiting else {})}
+    return {"task": task}
+
+
+def hand_out(
+    tx: Tx, lease_seconds: int | None = None, *, since: int = -1, until: int | None = None
+) -> dict[str, Any] | None:
+    """The next task for the caller, which has its lease now; None when there is none.
+
+    since, until: only what has come between these moments (room ms).
+    """
+    messages.settle(tx)
+    mine = tx.one(SQL.unstarted, session=tx.caller.key)
+    asked = {"now": tx.now, "since": since, "until": tx.now if until is None else until}
+    chosen = mine or tx.one(SQL.next, session=tx.caller.key, **asked, **_names(tx))
+    if chosen is None:
+        return None
     lease = messages.take_task(tx, chosen, lease_seconds=lease_seconds)
     task = taskleases.find(tx, chosen.id)
     shown: dict[str, Any] = {
@@ -60,7 +74,7 @@ def next_task(tx: Tx, lease_seconds: TaskSeconds | None = None) -> dict[str, Any
         "lease_expires_at": lease["lease_expires_at"],
         **_links(tx, task),
     }
-    return {"task": {**shown, "resumed": True} if mine is not None else shown}
+    return {**shown, "resumed": True} if mine is not None else shown
 
 
 @op(writes=True, group="crew", core=True, cli="task update", rare=("lease_seconds",))
@@ -150,7 +164,7 @@ def retry_task(tx: Tx, task_id: MessageRef) -> dict[str, Any]:
     tx.change(SQL.ask_again, id=task.id, lapses_max=policy.seconds(tx, "task_lapses"))
     tx.change(SQL.send_again, id=task.id, now=tx.now)
     tx.change(SQL.unshow, id=task.id)
-    tx.tell("task_retried", task=task.id, was=task.state)
+    tx.tell("task_retried", task=task.id, was=task.state, to=task.recipient)
     return {"task_id": task.id, "state": "pending"}
 
 

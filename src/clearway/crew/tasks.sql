@@ -4,11 +4,11 @@ SELECT m.* FROM task_lease l JOIN message m ON m.id = l.task
 WHERE l.session = :session AND l.status = 'held' AND l.started = 0 ORDER BY l.fence LIMIT 1
 
 -- name: next
--- Only a write asks: what has lapsed is gone already.
+-- Only a write asks: what has lapsed is gone already. A message has come when it may be read: `not_before`.
 SELECT m.* FROM message m JOIN task t ON t.id = m.id
 WHERE m.recipient IN (:agent, :principal) AND m.state IN ('queued', 'seen') AND t.state = 'pending'
   AND (m.recipient_session IS NULL OR m.recipient_session = :session) AND m.held_back IS NULL
-  AND m.not_before <= :now AND (m.expires_at IS NULL OR m.expires_at > :now)
+  AND m.not_before > :since AND m.not_before <= :until AND (m.expires_at IS NULL OR m.expires_at > :now)
   AND NOT EXISTS (SELECT 1 FROM task_path p JOIN held_path h
     ON h.path = p.path OR h.path = '.' OR p.path = '.'
       OR (h.path >= p.path || '/' AND h.path < p.path || '0')

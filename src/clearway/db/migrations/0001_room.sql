@@ -164,6 +164,22 @@ CREATE INDEX task_lease_task ON task_lease (task, fence);
 CREATE INDEX task_lease_session ON task_lease (session) WHERE status = 'held';
 CREATE INDEX task_lease_expiry ON task_lease (expires_at) WHERE status = 'held';
 
+-- From when on a worker takes work (crew/workers.py): `since_at` in room time, and the event of that moment.
+CREATE TABLE worker (
+  agent TEXT PRIMARY KEY,
+  since_at INTEGER NOT NULL,
+  since_event INTEGER NOT NULL,
+  set_wall INTEGER NOT NULL
+) STRICT;
+
+-- What workers of one name have started within the last hour.
+CREATE TABLE worker_start (
+  fence INTEGER PRIMARY KEY,
+  agent TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX worker_start_agent ON worker_start (agent, at);
+
 -- When messages of one sender woke a session.
 CREATE TABLE wake (
   session TEXT NOT NULL,
