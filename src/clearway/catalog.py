@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from clearway import policy
-from clearway.crew import agents, figures, leases, messages, roster, story, tasks
+from clearway.crew import agents, figures, holdings, leases, messages, roster, story, tasks
 from clearway.op import Operation, operation_of
 from clearway.work import (
     activity,
     attempts,
+    boards,
     context,
     decisions,
     graphs,
@@ -40,6 +41,7 @@ _FUNCTIONS = (
     activity.get_changes,
     activity.get_issue_activity,
     activity.list_attempts,
+    boards.get_board,
     relations.manage_issue_relation,
     graphs.get_issue_graph,
     graphs.get_planning_graph,
@@ -66,6 +68,8 @@ _FUNCTIONS = (
     messages.read_inbox,
     messages.accept_message,
     messages.overdue,
+    holdings.get_holdings,
+    holdings.list_messages,
     messages.release_message,
     tasks.next_task,
     tasks.update_task,

@@ -214,6 +214,15 @@ class Rooms:
         except (OSError, ValueError):
             pass  # it is only a second memory
 
+    def repositories(self, most: int) -> list[tuple[str, str]]:
+        """The git directories that this machine remembers, with their projects; the one used last comes first."""
+        if not os.path.exists(os.path.join(self.settings.home, "machine.db")):
+            return []
+        rows = self.of_repository(None).run(
+            lambda tx: tx.all(SQL.repositories, limit=most), caller=self._house(), writes=False
+        )
+        return [(row.common_directory, row.project_id) for row in rows]
+
     def remembered(self, place: Repository) -> str | None:
         """The project of a repository as this machine remembers it, or None."""
         if not os.path.exists(os.path.join(self.settings.home, "machine.db")):

@@ -13,5 +13,8 @@ VALUES (:common, :device, :inode, :project, :wall)
 ON CONFLICT (common_directory) DO UPDATE SET device = excluded.device, inode = excluded.inode,
   project_id = excluded.project_id, seen_wall = excluded.seen_wall
 
+-- name: repositories
+SELECT common_directory, project_id FROM repository ORDER BY seen_wall DESC, common_directory LIMIT :limit
+
 -- name: by_fence
 SELECT id, session, agent, shown, checkout, fence FROM path_lease WHERE fence = :fence

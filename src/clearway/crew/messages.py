@@ -98,7 +98,7 @@ def send_message(
     answered = _answering(tx, reply_to)
     kind = "broadcast" if name == EVERYBODY else kind
     _check_task(tx, kind, paths)
-    issue = None if issue_id is None else _issue(tx, issue_id)
+    issue = None if issue_id is None else issue_named(tx, issue_id)
     event = _store(
         tx,
         kind=kind,
@@ -530,7 +530,8 @@ def _answering(tx: Tx, id: int | None) -> Row | None:
     return None if id is None else _readable(tx, id)
 
 
-def _issue(tx: Tx, reference: str) -> str:
+def issue_named(tx: Tx, reference: str) -> str:
+    """The id of an issue as somebody writes it."""
     number = reference.strip().upper().rpartition("-")[2]
     by_number = number.isascii() and number.isdigit() and len(number) <= 15
     found = tx.one(SQL.issue, id=reference.strip().upper(), number=int(number) if by_number else -1)

@@ -105,7 +105,7 @@ def request(worker: Worker, host: Host, connection: socket.socket, pid: int, lin
             talk = Watching(host, connection, pid, asked)
             reply = {}
         else:
-            reply = _own(host, asked) or _asked(worker, host, pid, asked)
+            reply = _own(host, asked) or _web(host, pid, asked) or _asked(worker, host, pid, asked)
         said = host_wire.answer(reply)
     except Refusal as refusal:
         said = host_wire.refusal(refusal)
@@ -155,6 +155,18 @@ def _own(host: Host, asked: dict[str, Any]) -> dict[str, Any] | None:
             return host.status()
         case _:
             return None
+
+
+def _web(host: Host, pid: int, asked: dict[str, Any]) -> dict[str, Any] | None:
+    """What a person asks to get into the web room, or to have everybody put out of it."""
+    if asked["op"] not in ("web_ticket", "web_log_out"):
+        return None
+    caller = _caller(host, asked.get("caller", {}), settings_for(host, asked.get("environ", {}), pid))
+    if not caller.human or host.http is None:
+        raise Refusal("FORBIDDEN", "The web room is the human's; an agent has the room in its tools.")
+    if asked["op"] == "web_log_out":
+        return {"ended": host.http.people.log_out_all()}
+    return {"address": host.http.address, "ticket": host.http.people.ticket()}
 
 
 def is_newer(version: str, than: str) -> bool:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from clearway.limits import HOST_ANSWER_MS
 from clearway.op import Operation
@@ -48,18 +48,19 @@ class Rung:
         self._listener = Listener(lambda: here.call_soon_threadsafe(self._event.set))
         self._watch.add(file, self._listener)
 
-    async def wait(self, seconds: float) -> None:
-        """Until it rings, or so long at most."""
+    async def wait(self, seconds: float) -> bool:
+        """Until it rings, or so long at most; whether it rang."""
         try:
             most = seconds if self._file else min(seconds, patience.FAR_MS / 1_000)
             await asyncio.wait_for(self._event.wait(), most)
         except TimeoutError:
-            pass
+            return False
         self._event.clear()
 
     def close(self) -> None:
         self._watch.remove(self._file, self._listener)
 
+        return True
 
 async def news(host: Host, file: str, seconds: int, ask: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
     """Ask for changes until there are some, the time is over, or the host leaves."""

@@ -36,12 +36,12 @@ def is_wanted(environ: Mapping[str, str]) -> bool:
 
 def status(home: str) -> dict[str, Any] | None:
     """What the running host says of itself, None if there is none that answers."""
-    return _ask(home, "host_status")
+    return ask(home, "host_status")
 
 
 def stop(home: str) -> bool:
     """Let the running host leave, and wait until it has. False if there was none."""
-    running = _ask(home, "host_stop")
+    running = ask(home, "host_stop")
     if running is None:
         return False
     wait_until_gone(home, running["pid"])
@@ -57,7 +57,7 @@ def start(home: str, environ: Mapping[str, str]) -> dict[str, Any]:
 
         if not is_newer(clearway.__version__, running["version"]):
             return running
-        _ask(home, "host_give_way", {"version": clearway.__version__})
+        ask(home, "host_give_way", {"version": clearway.__version__})
         wait_until_gone(home, running["pid"])
     launch(home, environ)
     clock = Clock()
@@ -134,13 +134,15 @@ def _log(home: str) -> int:
     return descriptor
 
 
-def _ask(home: str, op: str, args: dict[str, Any] | None = None) -> dict[str, Any] | None:
+def ask(
+    home: str, op: str, args: dict[str, Any] | None = None, caller: dict[str, Any] | None = None
+) -> dict[str, Any] | None:
     """One question to the host itself. None where nobody answers, or not in our words."""
     connection = host_wire.connect(home, HOST_ANSWER_MS / 1_000)
     if connection is None:
         return None
     try:
-        request = {"v": host_wire.VERSION, "op": op, "args": args or {}}
+        request = {"v": host_wire.VERSION, "op": op, "args": args or {}, "caller": caller or {}}
         connection.sendall((wire.dumps(request) + "\n").encode())
         got = b""
         while not got.endswith(b"\n") and len(got) < HOST_LINE_BYTES_MAX:

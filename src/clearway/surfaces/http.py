@@ -17,14 +17,24 @@ from clearway import wire
 from clearway.catalog import OPERATIONS
 from clearway.config import Caller, Settings, check_name
 from clearway.errors import Refusal
-from clearway.limits import HOST_LINE_BYTES_MAX, HTTP_BODY_SECONDS, HTTP_CONNECTIONS_MAX, SESSION_CHARS_MAX, STREAMS_MAX
+from clearway.limits import (
+    CHANGES_MAX,
+    HOST_LINE_BYTES_MAX,
+    HTTP_BODY_SECONDS,
+    HTTP_CONNECTIONS_MAX,
+    SESSION_CHARS_MAX,
+    STREAMS_MAX,
+)
 from clearway.op import Operation
 from clearway.rooms import Rooms
 from clearway.surfaces import hooks, host_start, patience
+from clearway.surfaces.callers import HUMAN
+from clearway.surfaces.feeds import Feed
 from clearway.surfaces.hooks import Standing
-from clearway.surfaces.host_full import Rung, loop, news
+from clearway.surfaces.host_full import loop, news
 from clearway.surfaces.host_watch import file_in
 from clearway.surfaces.host_work import Worker
+from clearway.surfaces.web_door import WebDoor
 from clearway.untrusted import folded
 
 if TYPE_CHECKING:
@@ -37,7 +47,6 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 Done = TypeVar("Done")
 
 _JSON = "application/json"
-_BREATH_SECONDS = 15.0  # a stream without news says that it is alive
 _FORGOTTEN = {404: "There is nothing here.", 405: "This is asked in another way."}
 
 
@@ -51,6 +60,8 @@ class Http:
         self._streams = 0
         self._hosts = {f"{name}:{door.port}" for name in ("127.0.0.1", "localhost")}
         self._origins = {f"http://{name}" for name in self._hosts}
+        self._web = WebDoor(self, door, self._origins)
+        self._feeds: dict[str, Feed] = {}
         self._mcp: Conversations | None = None
         self._ending = asyncio.Event()
 
@@ -96,7 +107,9 @@ class Http:
         self.active += 1
         try:
             request = Request(scope, receive)
-            if self._is_let_in(request):
+            if self._is_own_page(request) and (page := self._web.page(request)) is not None:
+                status, kind, body, more = page
+            elif self._is_let_in(request):
                 if request.path == "/mcp":
                     await self._converse(scope, receive, send)
                     return
@@ -108,10 +121,16 @@ class Http:
         finally:
             self.active -= 1
 
+    def _is_own_page(self, request: Request) -> bool:
+        return request.header("host") in self._hosts and _is_own(request.header("origin"), self._origins)
+
     def _is_let_in(self, request: Request) -> bool:
-        if request.header("host") not in self._hosts or not _is_own(request.header("origin"), self._origins):
+        if not self._is_own_page(request):
             return False
-        if request.path == "/healthz":
+        if request.path == "/healthz" or self._web.is_log_in(request):
+            return True
+        request.is_persons = self._web.is_persons(request)
+        if request.is_persons:
             return True
         given = request.header("authorization")
         return hmac.compare_digest(given.encode(), f"Bearer {self._door.token}".encode())
@@ -138,6 +157,10 @@ class Http:
                 return await self._hook(request, rest)
             case "GET", "events" if not rest:
                 return await self._events(request, send)
+            case "POST", "session" if not rest:
+                return await self._web.log_in(request)
+            case _ if request.is_persons and first in ("rooms", "session"):
+                return await self._web.answer(request)
             case _:
                 known = first in ("healthz", "metrics", "ask", "hook", "events")
                 status = 405 if known else 404
@@ -149,7 +172,7 @@ class Http:
                 )
 
     async def _healthz(self) -> Reply:
-        await self._in_a_worker(lambda _: host_start.prove_a_write(self.host.settings.home))
+        await self.in_a_worker(lambda _: host_start.prove_a_write(self.host.settings.home))
         return 200, _JSON, b'{"ok":true}', {}
 
     def _metrics(self) -> str:
@@ -197,66 +220,54 @@ class Http:
             finally:
                 standing.close()
 
-        said = await self._in_a_worker(act)
+        said = await self.in_a_worker(act)
         body = (said.out or said.err).encode("utf-8", "backslashreplace")
         return 200, _JSON if said.out else "text/plain", body, {"Clearway-Exit": str(said.code)}
 
     # --- events -------------------------------------------------------------------------------------------------
 
     async def _events(self, request: Request, send: Send) -> Reply:
-        """The one log of a room as it grows. Nobody is asked between two changes."""
+        """The one log of a room as it grows. It is read once for all who listen, and not at all between two changes."""
         if self._streams >= STREAMS_MAX:
-            return (
-                503,
-                _JSON,
-                wire.dumps({"code": "RATE_LIMITED", "message": "Too many streams; try later."}).encode(),
-                {},
-            )
+            said = wire.dumps({"code": "RATE_LIMITED", "message": "Too many streams; try later."})
+            return 503, _JSON, said.encode(), {}
         cwd = request.header("clearway-cwd") or request.query.get("cwd", "")
         since = request.header("last-event-id") or request.query.get("since", "")
         watcher = Caller("http", host=self.host.liveness.host, cwd=cwd)
         changes = OPERATIONS["get_changes"]
-        seen = int(since) if since.isdigit() else (await self.asked(changes, {"limit": 1}, watcher))["latest_event_id"]
-        file = await self._in_a_worker(lambda worker: self._file_of(worker, cwd))
+        latest = (await self.asked(changes, {"limit": 1}, watcher))["latest_event_id"]
+        seen = min(int(since), latest) if since.isdigit() else latest
+        file = await self.in_a_worker(lambda worker: self._file_of(worker, cwd))
+        feed = self._feed(file, watcher, latest)
         self._streams += 1
         gone = asyncio.ensure_future(_gone(request.receive))
         try:
             await send({"type": "http.response.start", "status": 200, "headers": _headers("text/event-stream", {})})
-            await self._stream(send, gone, watcher, seen, file)
+            await feed.listen(send, gone, seen)
         finally:
             gone.cancel()
             self._streams -= 1
+            self._feeds = {key: one for key, one in self._feeds.items() if one.listeners}
         return 0, "", b"", {}
 
-    async def _stream(self, send: Send, gone: asyncio.Future[None], watcher: Caller, seen: int, file: str) -> None:
-        rung, said = Rung(self.host, file), self.host.watch.now()
-        try:
-            while not gone.done() and not self.host.leaving:
-                ring = asyncio.ensure_future(rung.wait(_BREATH_SECONDS))
-                await asyncio.wait([gone, ring], return_when=asyncio.FIRST_COMPLETED)
-                ring.cancel()
-                seen, text = await self._news(watcher, seen)
-                while text:
-                    await _send_part(send, text)
-                    said = self.host.watch.now()
-                    seen, text = await self._news(watcher, seen)
-                if self.host.watch.now() - said >= _BREATH_SECONDS * 1_000:
-                    await _send_part(send, ": still here\n\n")
-                    said = self.host.watch.now()
-        finally:
-            rung.close()
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+    def _feed(self, file: str, watcher: Caller, latest: int) -> Feed:
+        key = file or f"folder {watcher.cwd}"
+        feed = self._feeds.get(key)
+        if feed is None:
 
-    async def _news(self, watcher: Caller, seen: int) -> tuple[int, str]:
-        asked = {"since_event_id": seen, "limit": 200}
-        reply = await self.asked(OPERATIONS["get_changes"], asked, watcher)
-        lines = [
-            f"event: {event['type']}\nid: {event['id']}\ndata: {wire.dumps(event)}\n\n" for event in reply["events"]
-        ]
-        return reply["next_event_id"], "".join(lines)
+            async def read(seen: int) -> dict[str, Any]:
+                asked = {"since_event_id": seen, "limit": CHANGES_MAX}
+                return await self.asked(OPERATIONS["get_changes"], asked, watcher)
+
+            feed = self._feeds[key] = Feed(self.host, file, read, latest)
+        return feed
+
+    async def watched_file(self, cwd: str) -> str:
+        """The file of the room of a folder, whose changes can be waited for."""
+        return await self.in_a_worker(lambda worker: self._file_of(worker, cwd))
 
     def _file_of(self, worker: Worker, cwd: str) -> str:
-        rooms = self._rooms(worker)
+        rooms = self.rooms_of(worker)
         try:
             return file_in(rooms, cwd)
         finally:
@@ -281,27 +292,27 @@ class Http:
             {"CLEARWAY_HOME": self.host.settings.home, "HOME": self.host.settings.environ.get("HOME", "")}, 1
         )
 
-    def _rooms(self, worker: Worker) -> Rooms:
+    def rooms_of(self, worker: Worker) -> Rooms:
         return Rooms(self.settings(), say=self.host.say, shelf=worker.shelf(""))
 
     async def asked(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
         async def once() -> dict[str, Any]:
-            return await self._in_a_worker(lambda worker: self.ask(worker, operation, arguments, caller))
+            return await self.in_a_worker(lambda worker: self.ask(worker, operation, arguments, caller))
 
         reply = await once()
         if seconds := patience.seconds_left(operation, arguments, reply):
-            file = await self._in_a_worker(lambda worker: self._file_of(worker, caller.cwd))
+            file = await self.in_a_worker(lambda worker: self._file_of(worker, caller.cwd))
             return await news(self.host, file, seconds, once)
         return reply
 
     def ask(self, worker: Worker, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
-        rooms = self._rooms(worker)
+        rooms = self.rooms_of(worker)
         try:
             return rooms.ask(operation, arguments, caller)
         finally:
             rooms.close()
 
-    async def _in_a_worker(self, act: Callable[[Worker], Done]) -> Done:
+    async def in_a_worker(self, act: Callable[[Worker], Done]) -> Done:
         made: Future[Done] = Future()
 
         def work(worker: Worker) -> None:
@@ -324,6 +335,7 @@ class Request:
         self.method = str(scope["method"])
         self.path = str(scope["path"])
         self.receive = receive
+        self.is_persons = False  # asked in a browser by somebody who is logged in
         self._headers: dict[str, str] = {}
         self._repeated = False
         for raw_name, raw_value in scope["headers"]:
@@ -383,7 +395,9 @@ def _refusal(refusal: Refusal) -> Reply:
 
 
 def _caller(request: Request, host: Host) -> Caller:
-    """Who asks, as the headers say: an agent, and its session if it has one. A person asks in other ways."""
+    """Who asks, as the headers say: an agent, and its session if it has one; or the person who is logged in."""
+    if request.is_persons:
+        return Caller(HUMAN, client="web", cwd=request.header("clearway-cwd"), host=host.liveness.host, human=True)
     session = request.header("clearway-session")
     if len(session) > SESSION_CHARS_MAX:
         raise Refusal("INVALID_ARGUMENT", "Clearway-Session is too long.")
@@ -400,10 +414,6 @@ async def _say(send: Send, status: int, kind: str, body: bytes, more: dict[str, 
 def _headers(kind: str, more: dict[str, str]) -> list[tuple[bytes, bytes]]:
     named = {"Content-Type": kind, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **more}
     return [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in named.items()]
-
-
-async def _send_part(send: Send, text: str) -> None:
-    await send({"type": "http.response.body", "body": text.encode("utf-8", "backslashreplace"), "more_body": True})
 
 
 async def _gone(receive: Receive) -> None:

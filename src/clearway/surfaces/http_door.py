@@ -12,12 +12,14 @@ from base64 import urlsafe_b64encode
 from typing import TYPE_CHECKING
 
 from clearway.surfaces import host_wire
+from clearway.surfaces.web_people import People
 
 if TYPE_CHECKING:
     from clearway.surfaces.host import Host
     from clearway.surfaces.http import Http
 
-_FILES = ("http-token", "http-address")
+_FILES = ("http-token", "http-address")  # until this host leaves
+PORT_FILE = "http-port"
 
 
 class Door:
@@ -29,13 +31,16 @@ class Door:
         # The protocol is named: asyncio sends at once only on sockets that say so, and else an answer in two parts
         # waits 40 ms for the other side's word.
         self.listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        self.listener.bind(("127.0.0.1", 0))
+        # The port of before, if it is free: a page that is open, and a bookmark, find the next host there.
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._bind(_port_of_before(host.settings.home))
         self.listener.listen(64)
         self.listener.setblocking(False)
         self.port = int(self.listener.getsockname()[1])
         self.address = f"http://127.0.0.1:{self.port}"
         self.token = urlsafe_b64encode(host.clock.random(32)).rstrip(b"=").decode()
-        for name, text in zip(_FILES, (self.token, self.address), strict=True):
+        self.people = People(os.path.join(host_wire.folder(host.settings.home), "web-sessions"), host.clock)
+        for name, text in zip((*_FILES, PORT_FILE), (self.token, self.address, str(self.port)), strict=True):
             self._write_private(name, text + "\n")
 
     @property
@@ -62,6 +67,14 @@ class Door:
         else:
             self._http.end()
 
+    def _bind(self, port: int) -> None:
+        try:
+            self.listener.bind(("127.0.0.1", port))
+        except OSError:
+            if not port:
+                raise
+            self.listener.bind(("127.0.0.1", 0))
+
     def _write_private(self, name: str, text: str) -> None:
         """Put a file of ours in its place, which nobody else can ever read."""
         path = os.path.join(host_wire.folder(self._host.settings.home), name)
@@ -72,3 +85,13 @@ class Door:
         finally:
             os.close(descriptor)
         os.replace(aside, path)
+
+
+def _port_of_before(home: str) -> int:
+    """Where the last host of this home listened; 0 for any port."""
+    try:
+        with open(os.path.join(host_wire.folder(home), PORT_FILE), encoding="ascii") as file:
+            port = int(file.read(16))
+    except (OSError, ValueError):
+        return 0
+    return port if 1_024 <= port <= 65_535 else 0

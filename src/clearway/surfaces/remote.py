@@ -32,7 +32,7 @@ class Remote:
 
     def ask(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Answer one operation. Only the connect is tried again: what was sent may have been done."""
-        said = {"v": host_wire.VERSION, "op": operation.name, "args": arguments, "caller": _told(caller)}
+        said = {"v": host_wire.VERSION, "op": operation.name, "args": arguments, "caller": told(caller)}
         connection = self._reach()
         try:
             connection.sendall((wire.dumps(said) + "\n").encode("utf-8", "backslashreplace"))
@@ -73,7 +73,7 @@ def _has_ended(connection: socket.socket) -> bool:
         connection.settimeout(_SECONDS)
 
 
-def _told(caller: Caller) -> dict[str, Any]:
+def told(caller: Caller) -> dict[str, Any]:
     """The caller as it stands on the wire."""
     process = caller.process
     known = {} if process is None else {"pid": process.pid, "started": process.started, "boot": process.boot}
