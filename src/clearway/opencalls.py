@@ -66,7 +66,7 @@ class OpenCalls:
         made.acts = acts
         if call:
             made.name = _of_thread(thread) + file_name(call, _NAME_MAX)
-            self._write(session, made, os.O_CREAT | os.O_TRUNC)
+            self._write(session, made, os.O_CREAT)
             return made
         for count in range(_COUNT_MAX):
             made.name = f"{_of_thread(thread)}~{_digest(given)}~{count:02}"
@@ -76,7 +76,7 @@ class OpenCalls:
 
     def note(self, session: str, call: OpenCall) -> None:
         """Remember what has become known of an open call since it began."""
-        self._write(session, call, os.O_TRUNC)
+        self._write(session, call, 0)
 
     def end(self, session: str, thread: str, call: str, given: str) -> OpenCall | None:
         """A call has ended; what was known of it. None when it was not open."""
@@ -136,7 +136,7 @@ class OpenCalls:
     def announce(self, call: str, session: str, thread: str, cwd: str) -> None:
         """The session is about to call a tool of ours, over a connection that does not say whose it is."""
         said = {"session": session, "thread": thread, "cwd": cwd, "at": self._clock.monotonic()}
-        self._store(self._joins, file_name(call, _NAME_MAX), wire.dumps(said), os.O_CREAT | os.O_TRUNC)
+        self._store(self._joins, file_name(call, _NAME_MAX), wire.dumps(said), os.O_CREAT)
 
     def announced(self, call: str) -> tuple[str, str, str] | None:
         """The session, thread and folder of the call with that id; None if no hook has announced it."""
@@ -203,7 +203,9 @@ class OpenCalls:
         except OSError:
             return False
         try:
-            os.write(descriptor, said.encode())
+            # Cut only after the write: some file systems bring a file that was emptied to the disk, and whoever empties
+            # it once more waits for that.
+            os.ftruncate(descriptor, os.write(descriptor, said.encode()))
             return True
         except OSError:
             return False
