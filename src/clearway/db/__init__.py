@@ -96,8 +96,10 @@ class Statements:
     def read(self) -> None:
         if self._is_read:
             return
-        with open(self._path, encoding="utf-8") as file:
-            texts = _split(file.read())
+        texts = archived(self._path)
+        if texts is None:
+            with open(self._path, encoding="utf-8") as file:
+                texts = split(file.read())
         for name in {heading.partition(" ")[0]: None for heading in texts}:
             common = texts.get(name, "")
             sqlite, postgres = texts.get(f"{name} [sqlite]", common), texts.get(f"{name} [postgres]", common)
@@ -106,6 +108,11 @@ class Statements:
 
 
 _ALL: list[Statements] = []
+
+
+_NOTHING: dict[str, dict[str, str]] = {}
+# What an archive holds of a file, as `split` gives it. A hook that has one (setup/archive.py) puts its own here.
+archived = _NOTHING.get
 
 
 def read_all() -> None:
@@ -140,7 +147,8 @@ def _parameters(piece: str) -> str:
     return "".join(done)
 
 
-def _split(text: str) -> dict[str, str]:
+def split(text: str) -> dict[str, str]:
+    """The statements of the text of a `.sql` file, by heading."""
     texts: dict[str, str] = {}
     heading = ""
     for line in text.splitlines():

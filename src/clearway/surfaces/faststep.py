@@ -8,7 +8,10 @@ or says nothing within a second is done without; whatever it was about to say, t
 from __future__ import annotations
 
 import gc
+import marshal
 import sys
+
+from clearway import __version__
 
 if sys.platform == "win32":
     import nt as posix
@@ -43,6 +46,9 @@ TOLD = (
     b"SHLVL",
 )
 _OFF = frozenset({b"off", b"0", b"no", b"false"})
+# What an archive has to be made by: this version of ours, and an interpreter that compiles as this one does.
+FOLDER = __file__.replace("\\", "/").rpartition("/")[0].rpartition("/")[0]
+MADE_BY = (__version__, sys.hexversion, str(sys.implementation.cache_tag))
 
 
 def main(client: str) -> NoReturn:
@@ -55,11 +61,13 @@ def main(client: str) -> NoReturn:
 
         if is_quiet(client, raw, posix.environ):
             posix._exit(0)  # pyright: ignore[reportPrivateUsage]  # the interpreter's farewell costs a millisecond
+        archive = Archive(FOLDER)
+        archive.unpack()
         from clearway.surfaces import hooks
     except Exception as problem:  # the product is being exchanged under us: what is missing can enforce nothing
         posix.write(2, f"clearway: {problem!r}, guard open\n".encode("utf-8", "backslashreplace"))
         posix._exit(0)  # pyright: ignore[reportPrivateUsage]
-    hooks.main(client, raw, waited=asked)
+    hooks.main(client, raw, waited=asked, afterwards=archive.renew)
 
 
 def _standard_input() -> bytes:
@@ -164,3 +172,108 @@ def _write(descriptor: int, data: bytes) -> bool:
     except OSError:
         return False
     return True
+
+
+class Archive:
+    """What setup/archive.py wrote of the package in `folder`: put in at once, or found module by module. Whatever is
+    not of the very files that lie there is left to the interpreter."""
+
+    def __init__(self, folder: str) -> None:
+        self.file = f"{folder}/__pycache__/hook.{sys.implementation.cache_tag}.clearway"
+        self._folder = folder
+        self._together: dict[str, tuple[bool, str, Any]] = {}
+        self._apart: dict[str, tuple[bool, str, int, int, int, int]] = {}
+        self._descriptor = -1
+        self._pieces = 0
+        self._fits = False
+
+    def unpack(self) -> None:
+        """Put in what every full step needs, and be asked for the rest."""
+        try:
+            self._descriptor = posix.open(self.file, posix.O_RDONLY)
+            size = int(posix.read(self._descriptor, 8))
+            made_by, marks, length, apart, whole = marshal.loads(posix.read(self._descriptor, size))
+            if made_by != MADE_BY or posix.fstat(self._descriptor).st_size != 8 + size + whole:
+                return
+            if not all(self._is_there(*mark) for mark in marks):
+                return
+            self._together = marshal.loads(posix.read(self._descriptor, length))
+        except (OSError, ValueError, TypeError, EOFError):
+            return
+        self._pieces, self._apart, self._fits = 8 + size, apart, True
+        sys.meta_path.insert(0, self)  # pyright: ignore[reportArgumentType]
+        try:
+            for name, (is_package, file, code) in self._together.items():
+                if name not in sys.modules:
+                    self._put_in(name, is_package, file, code)
+        except Exception:  # then as if there were none
+            sys.meta_path.remove(self)  # pyright: ignore[reportArgumentType]
+            for name in self._together:
+                sys.modules.pop(name, None)
+            self._fits = False
+            return
+        sys.modules["clearway.db"].archived = self.statements  # type: ignore[attr-defined]
+
+    def renew(self) -> None:
+        """Write it, if there is none that fits and one can be written."""
+        if not self._fits and posix.access(self._folder, posix.W_OK):
+            from clearway.setup import archive
+
+            archive.write(self.file, MADE_BY)
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> Any:
+        """As the interpreter asks a finder."""
+        if name in self._together:
+            is_package, _, _ = self._together[name]
+        elif name in self._apart and self._is_there(*self._apart[name][1:4]):
+            is_package = self._apart[name][0]
+        else:
+            self._fits = self._fits and name not in self._apart
+            return None
+        return type(__spec__)(name, self, is_package=is_package)
+
+    def create_module(self, spec: object) -> None:
+        """It is made as any other."""
+
+    def exec_module(self, module: Any) -> None:
+        """As the interpreter asks a loader."""
+        name = module.__name__
+        if name in self._together:
+            _, file, code = self._together[name]
+        else:
+            file, code = self._apart[name][1], self._piece(name)
+        self._fill(module, file, code)
+
+    def statements(self, path: str) -> dict[str, str] | None:
+        """Those of a `.sql` file, as db.split gives them."""
+        name = path[len(self._folder) + 1 :]
+        return self._piece(name) if name in self._apart and self._is_there(*self._apart[name][1:4]) else None
+
+    def _put_in(self, name: str, is_package: bool, file: str, code: Any) -> None:
+        """Import without being asked: half of what an import costs is to find out that this is all there is to do."""
+        module: Any = type(sys)(name)
+        parent, _, last = name.rpartition(".")
+        module.__package__ = name if is_package else parent
+        if is_package:
+            module.__path__ = []
+        sys.modules[name] = module
+        self._fill(module, file, code)
+        setattr(sys.modules[parent], last, module)
+
+    def _fill(self, module: Any, file: str, code: Any) -> None:
+        module.__file__ = f"{self._folder}/{file}"
+        if hasattr(module, "__path__"):
+            module.__path__ = [module.__file__.rpartition("/")[0]]
+        exec(code, module.__dict__)
+
+    def _piece(self, name: str) -> Any:
+        *_, at, length = self._apart[name]
+        posix.lseek(self._descriptor, self._pieces + at, 0)
+        return marshal.loads(posix.read(self._descriptor, length))
+
+    def _is_there(self, file: str, modified: int, size: int) -> bool:
+        try:
+            found = posix.stat(f"{self._folder}/{file}")
+        except OSError:
+            return False
+        return found.st_mtime_ns == modified and found.st_size == size

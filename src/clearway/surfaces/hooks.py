@@ -107,10 +107,10 @@ class Standing:
         )
 
 
-def main(client: str, raw: bytes, *, waited: bool = False) -> NoReturn:
+def main(client: str, raw: bytes, *, waited: bool = False, afterwards: Callable[[], None] | None = None) -> NoReturn:
     """Answer the hook of `client`, which got `raw` on stdin, and leave at once, without the interpreter's farewell.
 
-    waited: a host was asked before, in vain; so much less time is left.
+    waited: a host was asked before, in vain; so much less time is left. afterwards: is done when all is said.
     """
     code = 0
     try:
@@ -122,6 +122,8 @@ def main(client: str, raw: bytes, *, waited: bool = False) -> NoReturn:
             said.afterwards()
         _write(2, said.err)
         said.count(quiet.elapsed())
+        if afterwards is not None:
+            afterwards()
     except BaseException as error:
         _write(2, f"clearway: guard open (INTERNAL {type(error).__name__})\n")
     os._exit(code)
