@@ -17,19 +17,23 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class _Mappings(type(sys)):
-    Mapping = dict
+def _mappings() -> Any:
+    """As much of `collections.abc` as apsw asks for; the rest is fetched if it should ever want it."""
 
-    def __getattr__(self, name: str) -> Any:
+    def fetch(name: str) -> Any:
         import _collections_abc
 
         return getattr(_collections_abc, name)
+
+    stand_in: Any = type(sys)("collections.abc")
+    stand_in.Mapping, stand_in.__getattr__ = dict, fetch
+    return stand_in
 
 
 def _load() -> Any:
     if "apsw" not in sys.modules and "collections" not in sys.modules:
         stand_in: Any = type(sys)("collections")
-        stand_in.abc = sys.modules.get("_collections_abc") or _Mappings("collections.abc")
+        stand_in.abc = sys.modules.get("_collections_abc") or _mappings()
         sys.modules["collections"], sys.modules["collections.abc"] = stand_in, stand_in.abc
         try:
             import apsw
