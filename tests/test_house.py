@@ -46,7 +46,7 @@ GROUND = PURE | {
 }
 GROUND |= {"lapse", "policy"}
 NOUNS = {"work", "crew", "guard"}
-INSIDE = GROUND | NOUNS | {"catalog", "room", "rooms", "keeping", "retention"}
+INSIDE = GROUND | NOUNS | {"catalog", "room", "rooms", "keeping", "retention", "scene", "replay"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "clearway": set(),
@@ -64,13 +64,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "arguments": PURE | {"repository", "config", "op"},
     "lapse": PURE | {"db"},
     "policy": PURE | {"arguments", "config", "db", "op"},
+    "scene": PURE | {"db"},
+    "replay": PURE | {"scene", "arguments", "db", "op"},
     "work": GROUND | {"clearway"},  # the version, which a project's reader is told
     "crew": GROUND,
     "guard": GROUND | {"crew"},
-    "catalog": GROUND | NOUNS,
+    "catalog": GROUND | NOUNS | {"replay"},
     "room": GROUND | NOUNS | {"catalog"},
     "keeping": GROUND | {"room"},
-    "retention": GROUND | {"room", "guard"},
+    "retention": GROUND | {"room", "guard", "scene"},
     "rooms": GROUND | NOUNS | {"catalog", "room", "keeping"},
     "setup": INSIDE | {"clearway"},
     "worker": INSIDE | {"clearway"},

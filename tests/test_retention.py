@@ -6,7 +6,7 @@ import json
 
 from tests.conftest import Agent, World
 
-from clearway import retention
+from clearway import retention, scene
 
 DAY = 24 * 60
 
@@ -104,11 +104,11 @@ def test_before_events_go_the_state_of_the_room_is_kept(world: World) -> None:
     epsilon.ask("claim_paths", paths=["docs"])
     pruned(world)
     newest = world.rows("SELECT event, state FROM keyframe ORDER BY event DESC LIMIT 1")[0]
-    state = retention.unpacked(newest.state)
-    assert state["event"] == newest.event
-    assert [issue[0] for issue in state["issues"]] == [1]
-    assert claim["lease_token"] not in json.dumps(state)
-    assert [path[state["columns"]["paths"].index("agent")] for path in state["paths"]] == ["epsilon"]
+    state = scene.unpacked(newest.state)
+    assert state.event == newest.event
+    assert list(state.issues.values()) == ["ready"]
+    assert claim["lease_token"] not in json.dumps([state.attempts, state.issues])
+    assert [(path[1], path[4]) for path in state.paths.values()] == [("docs", "epsilon")]
     gone = {row.id for row in world.rows("SELECT id FROM event")}
     assert all(number in gone for number in range(newest.event + 1, world.events()[-1].id + 1))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clearway import policy
+from clearway import policy, replay
 from clearway.crew import agents, figures, holdings, leases, messages, roster, story, tasks
 from clearway.op import Operation, operation_of
 from clearway.work import (
@@ -60,6 +60,7 @@ _FUNCTIONS = (
     agents.room,
     roster.retire_agent,
     figures.stats,
+    replay.replay,
     leases.claim_paths,
     leases.release_paths,
     leases.path_owner,

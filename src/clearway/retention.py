@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from clearway import policy, wire
+from clearway import policy, scene, wire
 from clearway.config import Caller
 from clearway.db import statements
 from clearway.guard import snapshots
@@ -19,12 +19,14 @@ from clearway.guard import snapshots
 if TYPE_CHECKING:
     from clearway.db.tx import Tx
     from clearway.room import Room
+    from clearway.scene import Scene
 
 SQL = statements(__file__)
 _DAY_MS = 86_400_000
 _AT_ONCE = 2_000  # rows of one step
 _STRETCH = 20_000  # events that one step looks at
 _KEYFRAMES = 6  # within the time that is kept
+_EVENTS_BETWEEN = 100_000  # two keyframes, so that a replay need not read more
 
 # The rest is work, or what people decided: it is kept for ever.
 PASSING = (
@@ -70,36 +72,6 @@ def prune(room: Room, home: str, *, dry: bool = False) -> Pruned:
     return pruned
 
 
-def state(tx: Tx) -> dict[str, Any]:
-    """What holds now, as far as a replay needs it: who is here, what each has in hand, and the work that is open."""
-    tx.silent = True
-    told = {
-        "issues": tx.all(SQL.state_of_issues),
-        "attempts": tx.all(SQL.state_of_attempts),
-        "paths": tx.all(SQL.state_of_paths),
-        "tasks": tx.all(SQL.state_of_tasks),
-        "sessions": tx.all(SQL.state_of_sessions),
-    }
-    rows = {name: [list(row.values()) for row in found] for name, found in told.items()}
-    columns = {name: list(found[0]) for name, found in told.items() if found}
-    return {"v": 1, "event": tx.last_event, "columns": columns, **rows}
-
-
-def packed(found: dict[str, Any]) -> str:
-    """A state as a keyframe keeps it."""
-    import base64
-    import zlib
-
-    return base64.b64encode(zlib.compress(wire.dumps(found).encode("utf-8", "backslashreplace"), 6)).decode()
-
-
-def unpacked(text: str) -> dict[str, Any]:
-    import base64
-    import zlib
-
-    return wire.loads(zlib.decompress(base64.b64decode(text)))
-
-
 def _when(tx: Tx) -> tuple[int, int, int]:
     tx.silent = True
     return int(policy.value(tx, "retention_days")), tx.now, tx.wall
@@ -115,18 +87,20 @@ def _keep_state(room: Room, caller: Caller, upto: int, every_ms: int) -> None:
     """See to it that there is a keyframe at the last event that goes, or later, and one now and then. It is read
     without a lock, and packed outside of any transaction."""
 
-    def look(tx: Tx) -> dict[str, Any] | None:
+    def look(tx: Tx) -> tuple[Scene, int, int] | None:
+        tx.silent = True
         newest = tx.one(SQL.newest_keyframe)
         if newest is not None and newest.event >= max(upto, 1):
-            if newest.event == tx.last_event or tx.now - newest.at < every_ms:
+            few = tx.last_event - newest.event < _EVENTS_BETWEEN
+            if newest.event == tx.last_event or (tx.now - newest.at < every_ms and few):
                 return None
-        return state(tx) | {"at": tx.now, "wall": tx.wall}
+        return scene.now(tx), tx.now, tx.wall
 
     found = room.run(look, caller=caller, writes=False)
-    if not found or not found["event"]:
+    if found is None or not found[0].event:
         return
-    text = packed(found)
-    frame = {"event": found["event"], "now": found["at"], "wall": found["wall"], "state": text}
+    kept, now, wall = found
+    frame = {"event": kept.event, "now": now, "wall": wall, "state": scene.packed(kept, wall)}
     room.tidy(lambda tx: tx.change(SQL.keep_keyframe, **frame))
 
 

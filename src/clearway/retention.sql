@@ -68,20 +68,3 @@ INSERT INTO keyframe (event, at, wall, state) VALUES (:event, :now, :wall, :stat
 
 -- name: forget_keyframes
 DELETE FROM keyframe WHERE event < :upto
-
--- name: state_of_issues
-SELECT number, id, status, version, parent FROM issue
-WHERE archived_wall IS NULL AND status NOT IN ('done', 'cancelled') ORDER BY number
-
--- name: state_of_attempts
-SELECT id, issue, session, agent, kind, fence FROM attempt WHERE status = 'active' ORDER BY fence
-
--- name: state_of_paths
-SELECT id, checkout, shown, mode, session, agent, thread, attempt, fence, purpose FROM path_lease ORDER BY fence
-
--- name: state_of_tasks
-SELECT t.id, t.state, l.session, l.agent, l.fence FROM task t LEFT JOIN task_lease l ON l.task = t.id AND l.status = 'held'
-WHERE t.state IN ('pending', 'leased', 'started', 'needs_review') ORDER BY t.id
-
--- name: state_of_sessions
-SELECT id, agent, client, doing FROM session WHERE ended_at IS NULL ORDER BY id

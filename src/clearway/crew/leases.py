@@ -282,8 +282,10 @@ def _grant_all(
         "expires_at": tx.now + lease_ms,
     }
     granted = [_grant(tx, place, facts, call) for place in places]
-    told = [{name: lease[name] for name in ("path", "checkout", "fence")} for lease in granted]
-    tx.tell("paths_claimed", mode=mode, auto=auto, purpose=purpose, paths=told)
+    told = [{name: lease[name] for name in ("path", "checkout", "fence", "key") if name in lease} for lease in granted]
+    more: dict[str, Any] = {"thread": tx.caller.thread} if facts["apart"] else {}
+    more |= {"call": call} if call else {}
+    tx.tell("paths_claimed", mode=mode, auto=auto, purpose=purpose, paths=told, **more)
     return granted
 
 
@@ -310,7 +312,8 @@ def _grant(tx: Tx, place: Place, facts: dict[str, Any], call: str) -> dict[str, 
     if facts["mode"] == "edit" and place.checkout != paths.RESOURCES:
         last = {"session": facts["session"], "agent": tx.caller.agent, "fence": fence, "now": tx.now}
         tx.change(SQL.note_last, checkout=place.checkout, path=place.key, shown=place.shown, **last)
-    return {"path": place.shown, "checkout": place.checkout, "fence": fence, "expires_at": facts["expires_at"]}
+    told = {"path": place.shown, "checkout": place.checkout, "fence": fence, "expires_at": facts["expires_at"]}
+    return told if place.key == place.shown else {**told, "key": place.key}
 
 
 def _me(tx: Tx) -> dict[str, Any]:

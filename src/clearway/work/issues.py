@@ -79,8 +79,9 @@ def create_issue(
     parent = None if parent_issue_id is None else epic(tx, type, parent_issue_id)
     number = tx.new_number()
     issue = tx.new_id()
-    reserved: dict[str, Any] = {} if reserved_for is None else {"reserved_for": reserved_for}
-    event = tx.tell("issue_created", issue=issue, number=number, title=title, type=type, status=status, **reserved)
+    more: dict[str, Any] = {} if reserved_for is None else {"reserved_for": reserved_for}
+    more |= {} if priority == "medium" else {"priority": priority}
+    event = tx.tell("issue_created", issue=issue, number=number, title=title, type=type, status=status, **more)
     labelling.attach(tx, issue, labels or [], create=create_missing_labels)
     tx.change(
         SQL.create,
