@@ -6,7 +6,7 @@ import pytest
 from tests.conftest import World
 
 from clearway.lifecycle import STATUSES, TRANSITIONS
-from clearway.surfaces.mcp_tools import GUIDES
+from clearway.surfaces.mcp_resources import GUIDES
 
 
 def test_a_caller_learns_who_it_is_and_what_may_be_asked(world: World) -> None:

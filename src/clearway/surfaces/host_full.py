@@ -17,14 +17,18 @@ from clearway.op import Operation
 from clearway.surfaces import mcp, patience
 from clearway.surfaces.host_watch import Listener
 from clearway.surfaces.host_work import Worker
+from clearway.surfaces.mcp_notices import Eyes
 from clearway.surfaces.mcp_wire import Ends
 
 if TYPE_CHECKING:
     from clearway.surfaces.host import Host
     from clearway.surfaces.host_talk import Talk
 
+Done = TypeVar("Done")
+
 _starting = threading.Lock()
 _loops: list[asyncio.AbstractEventLoop] = []
+_GLANCE_SECONDS = 60.0  # should a change have been overheard
 
 
 def loop() -> asyncio.AbstractEventLoop:
@@ -56,11 +60,11 @@ class Rung:
         except TimeoutError:
             return False
         self._event.clear()
+        return True
 
     def close(self) -> None:
         self._watch.remove(self._file, self._listener)
 
-        return True
 
 async def news(host: Host, file: str, seconds: int, ask: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
     """Ask for changes until there are some, the time is over, or the host leaves."""
@@ -75,6 +79,27 @@ async def news(host: Host, file: str, seconds: int, ask: Callable[[], Awaitable[
                 return reply
     finally:
         rung.close()
+
+
+class HostEyes:
+    """Sees one room grow, for one client. Nobody is asked between two changes, but for a glance now and then."""
+
+    def __init__(self, host: Host, file: str, agent: str, ask: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]):
+        """ask: for the log of that room."""
+        self.agent = agent
+        self._host = host
+        self._ask = ask
+        self._rung = Rung(host, file)
+
+    async def changes(self, since: int, limit: int) -> dict[str, Any]:
+        return await self._ask({"since_event_id": since, "limit": limit})
+
+    async def rung(self) -> bool:
+        await self._rung.wait(_GLANCE_SECONDS)
+        return not self._host.leaving
+
+    def close(self) -> None:
+        self._rung.close()
 
 
 class FullTalk:
@@ -101,7 +126,7 @@ class FullTalk:
         self._one_at_a_time = asyncio.Lock()
         ends = Ends(self, self._talk.opening, line, mcp.parsed, self._last_words)
         try:
-            await mcp.converse(self._talk.offer, self._ask, ends)
+            await mcp.converse(self._talk.offer, self._ask, self._watch, ends)
         finally:
             ends.close()
 
@@ -126,9 +151,26 @@ class FullTalk:
             return await news(self._host, file, seconds, again)
         return reply
 
-    async def _in_a_worker(self, act: Callable[[Worker], str]) -> str:
-        made: Future[str] = Future()
-        self._host.workers.submit(lambda worker: made.set_result(act(worker)))
+    async def _watch(self, client: str, meta: Mapping[str, Any]) -> Eyes:
+        """Eyes for the room that this client's calls go to."""
+        watcher = await self._in_a_worker(lambda worker: self._talk.watcher(worker, client, meta))
+        file = await self._in_a_worker(self._talk.watched_file)
+
+        async def ask(asked: dict[str, Any]) -> dict[str, Any]:
+            return await self._in_a_worker(lambda worker: self._talk.changes(worker, asked, watcher))
+
+        return HostEyes(self._host, file, watcher.agent, ask)
+
+    async def _in_a_worker(self, act: Callable[[Worker], Done]) -> Done:
+        made: Future[Done] = Future()
+
+        def work(worker: Worker) -> None:
+            try:
+                made.set_result(act(worker))
+            except BaseException as error:
+                made.set_exception(error)
+
+        self._host.workers.submit(work)
         return await asyncio.wrap_future(made)
 
     async def _once(

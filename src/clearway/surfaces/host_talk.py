@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any, cast
 import clearway
 from clearway import platforms, wire
 from clearway.catalog import OPERATIONS
+from clearway.config import Caller
 from clearway.errors import Refusal
-from clearway.limits import HOST_LINE_BYTES_MAX, HOST_WAITING_MAX
+from clearway.limits import HOST_LINE_BYTES_MAX, HOST_WAITING_MAX, PROGRESS_SECONDS
 from clearway.op import Operation
 from clearway.rooms import Rooms
-from clearway.surfaces import host_answers, host_wire, mcp, patience
+from clearway.surfaces import host_answers, host_wire, mcp, mcp_prompts, mcp_resources, patience
 from clearway.surfaces.host_watch import Listener, file_in
 from clearway.surfaces.host_work import Worker
 from clearway.surfaces.mcp_callers import Connection
 from clearway.surfaces.mcp_opening import Message, Opening, objection, read, refused
-from clearway.surfaces.mcp_tools import guide
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,31 +38,36 @@ GOODBYE = b'{"clearway":"goodbye"}\n'
 _TAKING = frozenset({"claim_issue"})
 _CALL_HAS = frozenset({"name", "arguments", "_meta"})
 _INTERNAL = -32603
+_PROGRESS_MS = PROGRESS_SECONDS * 1_000
 _RESERVED = "io.modelcontextprotocol/"
 
 
 class Call:
-    """One call of a tool that has been asked for."""
+    """One call of a tool that has been asked for; or, with the `uri` of a resource, the operation that answers it."""
 
-    __slots__ = ("arguments", "cancelled", "identity", "meta", "name")
+    __slots__ = ("arguments", "cancelled", "identity", "meta", "name", "operation", "uri")
 
     def __init__(self, identity: int | str, name: str, arguments: dict[str, Any], meta: dict[str, Any]) -> None:
         self.identity = identity
         self.name = name
         self.arguments = arguments
         self.meta = meta
+        self.operation: Operation | None = None
+        self.uri = ""
         self.cancelled = False
 
 
 class Parked:
     """A call that waits for something to happen in its room, and keeps no thread meanwhile."""
 
-    __slots__ = ("call", "file", "listener", "until")
+    __slots__ = ("call", "file", "listener", "since", "told", "until")
 
-    def __init__(self, call: Call, file: str, until: int) -> None:
+    def __init__(self, call: Call, file: str, since: int, until: int) -> None:
         self.call = call
         self.file = file
+        self.since = since
         self.until = until
+        self.told = 0  # after how many seconds its client was last told that it is still waited for
         self.listener: Listener
 
 
@@ -227,26 +232,41 @@ class Talk:
             return ""
         if message.method == "tools/call":
             return self._plain_call(message)
-        if message.method == "resources/read" and set(message.params) == {"uri"}:
-            return _plain_guide(message)
-        return None
+        if message.method == "resources/read":
+            return self._plain_reading(message)
+        return _plain_prompt(message) if message.method == "prompts/get" else None
 
-    def _plain_call(self, message: Message) -> str | None:
-        given, meta = message.params.get("arguments"), message.params.get("_meta", {})
-        name = message.params.get("name")
-        if set(message.params) - _CALL_HAS or not isinstance(name, str) or not isinstance(meta, dict):
-            return None
-        about = cast("dict[str, Any]", meta)
-        if not isinstance(given, dict | None) or any(key.startswith(_RESERVED) for key in about):
-            return None
-        if type(about.get("progressToken", 0)) not in (int, str):
+    def _plain_reading(self, message: Message) -> str | None:
+        uri = message.params.get("uri")
+        if not isinstance(uri, str) or set(message.params) - {"uri", "_meta"} or not _is_plain(message):
             return None
         assert message.identity is not None
+        text = mcp_resources.guide(uri)
+        if text is not None:
+            return _result(message.identity, mcp_resources.guide_contents(uri, text))
+        question = mcp_resources.question(uri)
+        if question is None:
+            return None
+        operation, asked = question
+        call = Call(message.identity, operation.name, asked, message.params.get("_meta", {}))
+        call.operation, call.uri = operation, uri
+        return self._in_turn(call)
+
+    def _plain_call(self, message: Message) -> str | None:
+        given, name = message.params.get("arguments"), message.params.get("name")
+        if set(message.params) - _CALL_HAS or not isinstance(name, str) or not _is_plain(message):
+            return None
+        if not isinstance(given, dict | None):
+            return None
+        assert message.identity is not None
+        asked = cast("dict[str, Any]", given or {})
+        return self._in_turn(Call(message.identity, name, asked, message.params.get("_meta", {})))
+
+    def _in_turn(self, call: Call) -> str:
+        """Make a call when those before it are made."""
         if len(self._waiting) >= HOST_WAITING_MAX:
             refusal = Refusal("RATE_LIMITED", "Too many calls wait for their turn; ask again when some are answered.")
-            result = mcp.refusal_on_the_wire(refusal, self.client)
-            return wire.dumps({"jsonrpc": "2.0", "id": message.identity, "result": result})
-        call = Call(message.identity, name, cast("dict[str, Any]", given or {}), about)
+            return self._refusal(call, refusal)
         with self._turn:
             if self._active is not None:
                 self._waiting.append(call)
@@ -287,18 +307,29 @@ class Talk:
                 self._host.later(self._close_if_done)
 
     def _make(self, worker: Worker, call: Call) -> None:
-        client = self.client
-        try:
-            reply = self.ask(worker, self.offer.operation(call.name), call.arguments, client, call.meta)
-            result = mcp.answer_on_the_wire(reply, client)
-        except Refusal as refusal:
-            reply, result = {}, mcp.refusal_on_the_wire(refusal, client)
+        reply, line = self._answered(worker, call)
         if call.cancelled:
-            self.give_back(worker, call.name, call.arguments, reply, client, call.meta)
-        elif reply and (seconds := patience.seconds_left(OPERATIONS[call.name], call.arguments, reply)):
+            self.give_back(worker, call.name, call.arguments, reply, self.client, call.meta)
+        elif reply and not call.uri and (seconds := _seconds_left(call, reply)):
             self._park(worker, call, seconds)
         else:
-            self.say(wire.dumps({"jsonrpc": "2.0", "id": call.identity, "result": result}) + "\n")
+            self.say(line)
+
+    def _answered(self, worker: Worker, call: Call) -> tuple[dict[str, Any], str]:
+        """The reply, empty for a refusal; and what is to be said."""
+        client = self.client
+        try:
+            operation = call.operation or self.offer.operation(call.name)
+            reply = self.ask(worker, operation, call.arguments, client, call.meta)
+        except Refusal as refusal:
+            return {}, self._refusal(call, refusal) + "\n"
+        result = mcp_resources.contents(call.uri, reply) if call.uri else mcp.answer_on_the_wire(reply, client)
+        return reply, _result(call.identity, result) + "\n"
+
+    def _refusal(self, call: Call, refusal: Refusal) -> str:
+        if call.uri:
+            return refused(call.identity, *mcp.objection_to(refusal))
+        return _result(call.identity, mcp.refusal_on_the_wire(refusal, self.client))
 
     # --- calls that wait for news -------------------------------------------------------------------------------
 
@@ -310,8 +341,25 @@ class Talk:
         finally:
             rooms.close()
 
+    def watcher(self, worker: Worker, client: str, meta: Mapping[str, Any]) -> Caller:
+        """Who looks on for this client."""
+        rooms = Rooms(self._settings, say=self._host.say, shelf=worker.shelf(self._settings.test_clock))
+        try:
+            return mcp.watcher(self._caller_of(rooms, client, meta))
+        finally:
+            rooms.close()
+
+    def changes(self, worker: Worker, asked: dict[str, Any], watcher: Caller) -> dict[str, Any]:
+        """The log of the room, for one who only looks on."""
+        rooms = Rooms(self._settings, say=self._host.say, shelf=worker.shelf(self._settings.test_clock))
+        try:
+            return rooms.ask(OPERATIONS["get_changes"], asked, watcher)
+        finally:
+            rooms.close()
+
     def _park(self, worker: Worker, call: Call, seconds: int) -> None:
-        parked = Parked(call, self.watched_file(worker), self._host.watch.now() + seconds * 1_000)
+        now = self._host.watch.now()
+        parked = Parked(call, self.watched_file(worker), now, now + seconds * 1_000)
         parked.listener = Listener(
             lambda: self._host.workers.submit(lambda worker: self._look_again(worker, parked)), parked.until
         )
@@ -323,18 +371,25 @@ class Talk:
         """Ask once more. Of two who do, one gives the answer."""
         if parked not in self._parked:
             return
-        call, client, now = parked.call, self.client, self._host.watch.now()
-        try:
-            reply = self.ask(worker, self.offer.operation(call.name), call.arguments, client, call.meta)
-            result = mcp.answer_on_the_wire(reply, client)
-        except Refusal as refusal:
-            reply, result = {}, mcp.refusal_on_the_wire(refusal, client)
+        now = self._host.watch.now()
+        reply, line = self._answered(worker, parked.call)
         if reply and not reply["events"] and now < parked.until and not self._host.leaving:
-            if not parked.file:
-                self._host.watch.again(parked.listener, min(parked.until, now + patience.FAR_MS))
+            self._say_progress(parked, now)
+            due = now + (_PROGRESS_MS if parked.file else patience.FAR_MS)
+            self._host.watch.again(parked.listener, min(parked.until, due))
             return
         if self._leave(parked):
-            self.say(wire.dumps({"jsonrpc": "2.0", "id": call.identity, "result": result}) + "\n")
+            self.say(line)
+
+    def _say_progress(self, parked: Parked, now: int) -> None:
+        """Tell a client that wants to know that its call is still waited for: some give up one that says nothing."""
+        seconds = (now - parked.since) // 1_000
+        token = parked.call.meta.get("progressToken")
+        if token is None or seconds < parked.told + PROGRESS_SECONDS:
+            return
+        parked.told = seconds
+        params = {"progressToken": token, "progress": seconds, "message": mcp.progress_sentence(seconds)}
+        self.say(wire.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}) + "\n")
 
     def _leave(self, parked: Parked) -> bool:
         """Whether it was still waiting."""
@@ -357,12 +412,7 @@ class Talk:
         """Answer one call; a defect of ours is a refusal, too."""
         rooms = Rooms(self._settings, say=self._host.say, shelf=worker.shelf(self._settings.test_clock))
         try:
-            with self._asking:
-                if self._caller is None:
-                    self._caller = Connection(rooms, self._cwd)
-                self._caller.rooms = rooms
-                caller = self._caller.caller(client, meta)
-            return rooms.ask(operation, arguments, caller)
+            return rooms.ask(operation, arguments, self._caller_of(rooms, client, meta))
         except Refusal:
             raise
         except Exception as error:
@@ -372,6 +422,13 @@ class Talk:
             ) from error
         finally:
             rooms.close()
+
+    def _caller_of(self, rooms: Rooms, client: str, meta: Mapping[str, Any]) -> Caller:
+        with self._asking:
+            if self._caller is None:
+                self._caller = Connection(rooms, self._cwd)
+            self._caller.rooms = rooms
+            return self._caller.caller(client, meta)
 
     def give_back(
         self,
@@ -411,10 +468,30 @@ class Talk:
         self._full = FullTalk(self._host, self, line)
 
 
-def _plain_guide(message: Message) -> str | None:
-    uri = message.params["uri"]
-    text = guide(uri) if isinstance(uri, str) else None
-    if text is None:
+def _is_plain(message: Message) -> bool:
+    """Whether what a request says about itself changes nothing about its answer."""
+    meta = message.params.get("_meta", {})
+    if not isinstance(meta, dict):
+        return False
+    about = cast("dict[str, Any]", meta)
+    plain = not any(key.startswith(_RESERVED) for key in about)
+    return plain and type(about.get("progressToken", 0)) in (int, str)
+
+
+def _plain_prompt(message: Message) -> str | None:
+    name, given = message.params.get("name"), cast("dict[str, Any]", message.params.get("arguments") or {})
+    if set(message.params) - _CALL_HAS or not isinstance(name, str) or not _is_plain(message):
         return None
-    content = {"mimeType": "text/markdown", "text": text, "uri": uri}
-    return wire.dumps({"jsonrpc": "2.0", "id": message.identity, "result": {"contents": [content]}})
+    if not wire.is_object(given) or not all(isinstance(value, str) for value in given.values()):
+        return None
+    assert message.identity is not None
+    prompt = mcp_prompts.filled(name, given)
+    return None if prompt is None else _result(message.identity, prompt)
+
+
+def _seconds_left(call: Call, reply: dict[str, Any]) -> int:
+    return patience.seconds_left(OPERATIONS[call.name], call.arguments, reply)
+
+
+def _result(identity: int | str, result: dict[str, Any]) -> str:
+    return wire.dumps({"jsonrpc": "2.0", "id": identity, "result": result})

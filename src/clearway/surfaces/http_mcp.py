@@ -11,18 +11,20 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from clearway.catalog import OPERATIONS
 from clearway.config import RESERVED_NAMES, Caller, agent_name, check_name
 from clearway.limits import HOST_LINE_BYTES_MAX, SESSION_CHARS_MAX
 from clearway.op import Operation
 from clearway.surfaces import mcp
+from clearway.surfaces.host_full import HostEyes
 from clearway.surfaces.mcp_callers import known_name
+from clearway.surfaces.mcp_notices import Eyes
 from clearway.surfaces.mcp_tools import Offer
 
 if TYPE_CHECKING:
     from clearway.surfaces.http import Http, Receive, Send
 
-# The SDK serves a session in a task that begins with its first request, and so knows that one's headers.
-_asking: ContextVar[Mapping[str, str]] = ContextVar("headers of the request that opened this session")
+_asking: ContextVar[Mapping[str, str]] = ContextVar("headers of the request that is answered")
 
 
 class Conversations:
@@ -32,7 +34,7 @@ class Conversations:
         self._http = http
         self._ending = ending
         self._ready = asyncio.Event()
-        server = mcp.server(Offer("core"), self._ask)
+        server = mcp.server(Offer("core"), self._ask, self._watch)
         self._manager = mcp.http_manager(server, HOST_LINE_BYTES_MAX)
 
     async def begin(self) -> None:
@@ -47,8 +49,6 @@ class Conversations:
     async def answer(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         await self._ready.wait()
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        if "clearway-session" not in headers:
-            headers["clearway-session"] = f"mcp-{self._http.host.clock.new_id()}"
         _asking.set(headers)
         await self._manager.handle_request(scope, receive, send)
 
@@ -57,13 +57,25 @@ class Conversations:
     ) -> dict[str, Any]:
         return await self._http.asked(operation, arguments, self._caller(client))
 
+    async def _watch(self, client: str, _: Mapping[str, Any]) -> Eyes:
+        """Eyes for the room of the folder that this client works in."""
+        watcher = mcp.watcher(self._caller(client))
+
+        async def ask(asked: dict[str, Any]) -> dict[str, Any]:
+            return await self._http.asked(OPERATIONS["get_changes"], asked, watcher)
+
+        return HostEyes(self._http.host, await self._http.watched_file(watcher.cwd), watcher.agent, ask)
+
     def _caller(self, client: str) -> Caller:
         headers = _asking.get()
+        session = headers.get("clearway-session", "")
+        if not session and "mcp-session-id" in headers:
+            session = f"mcp-{headers['mcp-session-id']}"
         named = headers.get("clearway-agent", "")
         name = check_name(named) if named else known_name(client) or agent_name(client)
         return Caller(
             f"{name}-agent" if name in RESERVED_NAMES else name,
-            headers["clearway-session"][:SESSION_CHARS_MAX],
+            session[:SESSION_CHARS_MAX] or None,
             client=known_name(client) or agent_name(client),
             cwd=headers.get("clearway-cwd", ""),
             host=self._http.host.liveness.host,

@@ -16,8 +16,15 @@ from clearway.surfaces.mcp_tools import INFO, INSTRUCTIONS, Offer
 # Oldest first. A client of the handshake era begins with `initialize`, a modern one sends an envelope each time.
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"
-PARSE_ERROR, INVALID_REQUEST = -32700, -32600
-CAPABILITIES = {"tools": {"listChanged": False}, "resources": {"listChanged": False, "subscribe": False}}
+PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32602, -32603
+
+
+def capabilities(*, modern: bool) -> dict[str, Any]:
+    """What a server can do. Its lists never change while a client is connected; resources do. In the modern era a
+    client names the changes it wants to hear of in one request, and all of them may be named."""
+    listed = {"listChanged": modern}
+    return {"tools": listed, "prompts": listed, "resources": {**listed, "subscribe": True}}
+
 
 _RESERVED = "io.modelcontextprotocol/"
 _VERSION, _CLIENT, _CAPABLE = (_RESERVED + name for name in ("protocolVersion", "clientInfo", "clientCapabilities"))
@@ -66,7 +73,7 @@ class Opening:
     def _open(self, message: Message, line: bytes) -> str | None:
         if message.identity is None:
             return None
-        result: dict[str, Any] = {"capabilities": CAPABILITIES, "instructions": INSTRUCTIONS}
+        result: dict[str, Any] = {"instructions": INSTRUCTIONS}
         if message.method == "initialize" and _is_hello(message.params):
             version = message.params["protocolVersion"]
             result["protocolVersion"] = version if version in HANDSHAKES else HANDSHAKES[-1]
@@ -76,6 +83,7 @@ class Opening:
             self._modern = True
         else:
             return None
+        result["capabilities"] = capabilities(modern=self._modern)
         self.kept.append(line)
         self.greeted = message.identity
         return self._reply(message.identity, result)
@@ -137,9 +145,10 @@ def objection(line: bytes) -> str | None:
     return None
 
 
-def refused(identity: int | str | None, code: int, sentence: str) -> str:
+def refused(identity: int | str | None, code: int, sentence: str, facts: dict[str, Any] | None = None) -> str:
     """An error of the protocol itself."""
-    return wire.dumps({"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": sentence}})
+    more = {} if facts is None else {"data": facts}
+    return wire.dumps({"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": sentence, **more}})
 
 
 def _is_hello(params: dict[str, Any]) -> bool:
