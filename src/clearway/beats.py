@@ -13,6 +13,7 @@ from clearway.limits import BEAT_EVERY_MS
 
 _MS = 1_000_000
 _NAME_MAX = 200
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=@")
 _OTHERS_MAX = 64
 
 
@@ -94,7 +95,7 @@ def rooms_with(folder: str, session: str) -> list[str]:
 
 def file_name(text: str, longest: int = _NAME_MAX) -> str:
     """The name of the file that stands for a session, a thread or a call, whatever its client calls it."""
-    if text.isalnum() and text.isascii() and len(text) <= longest:
+    if _PLAIN.issuperset(text) and text[:1] != "." and len(text) <= longest:
         return text
     name = "".join(
         letter if letter.isascii() and letter.isalnum() or letter in "-_.=@" else f"%{ord(letter):x}" for letter in text

@@ -184,15 +184,28 @@ def _read_identity(file: str, more: dict[str, str]) -> str | None:
         return None
     except OSError as error:
         raise _identity(file, f"cannot be read ({error.strerror})") from error
-    if not os.path.isfile(file) or os.path.islink(file):
+    if facts.st_mode & 0o170000 != 0o100000:
         raise _identity(file, "must be a plain file")
     if facts.st_size > 4_096:
         raise _identity(file, "is too large")
+    version = (facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+    known = _identities.get(file)
+    if known is not None and known[0] == version:
+        return known[1]
     try:
         with open(file, "rb") as opened:
-            return _project_in(opened.read(), file, more)
+            project = _project_in(opened.read(), file, more)
     except OSError as error:
         raise _identity(file, f"cannot be read ({error.strerror})") from error
+    if len(_identities) >= _IDENTITIES_MAX:
+        _identities.clear()
+    _identities[file] = version, project
+    return project
+
+
+# What stood in a pointer file and which one it was: every question asks for it twice.
+_identities: dict[str, tuple[tuple[int, ...], str]] = {}
+_IDENTITIES_MAX = 256
 
 
 def _project_in(raw: bytes, file: str, more: dict[str, str]) -> str:

@@ -333,8 +333,11 @@ def hold_alone(path: str) -> int | None:
 
 def _linux_process(pid: int) -> ProcessFacts | None:
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            text = file.read()
+        descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY)  # a hook asks for several: `open` takes twice as long
+        try:
+            text = os.read(descriptor, 4_096)
+        finally:
+            os.close(descriptor)
     except (FileNotFoundError, ProcessLookupError):
         return None
     name, rest = text[text.index(b"(") + 1 : text.rindex(b")")], text[text.rindex(b")") + 2 :].split()

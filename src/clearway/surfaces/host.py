@@ -43,6 +43,7 @@ from clearway.surfaces.http_door import Door
 
 _READ_BYTES = 262_144
 _TICK_SECONDS = 5.0
+_LOOK_AROUND_MS = 1_000
 _MOMENT_SECONDS = 0.01  # in which a question that waits should have its turn, or another worker
 _BACKLOG = 256
 _LOCK_TRIES = 20
@@ -79,7 +80,7 @@ class Host:
         self.failed = 0  # questions that were left to those who asked, since no room could be used here
         self.tries = _LOCK_TRIES
         self.began = self.clock.monotonic()
-        self._last = self.began
+        self._last = self._looked = self.began
         self.http: Door | None = None
         self._lock: int | None = None
         self._address = ""
@@ -139,7 +140,8 @@ class Host:
         try:
             while not self.leaving:
                 self._turn(_TICK_SECONDS)
-                self.look_around()
+                if self.clock.monotonic() - self._looked >= _LOOK_AROUND_MS:  # not at every word that is said
+                    self.look_around()
             self._say_goodbye()
         finally:
             self.close()
@@ -199,7 +201,7 @@ class Host:
 
     def look_around(self) -> None:
         """Once in a while: is there still a reason to be here?"""
-        now = self.clock.monotonic()
+        now = self._looked = self.clock.monotonic()
         for peer in list(self._peers.values()):
             if not peer.heard and now - peer.since > HOST_FIRST_WORD_MS:
                 self._drop(peer)
