@@ -53,6 +53,8 @@ _FORGOTTEN = {404: "There is nothing here.", 405: "This is asked in another way.
 class Http:
     """What answers at the door of one host, in its event loop."""
 
+    profile = "core"  # the tools of whoever does not say which he wants
+
     def __init__(self, host: Host, door: Door) -> None:
         self.host = host
         self.active = 0
@@ -88,6 +90,7 @@ class Http:
             limit_concurrency=HTTP_CONNECTIONS_MAX,
             timeout_keep_alive=5,
             timeout_graceful_shutdown=1,
+            **self._door.tls,
         )
         server = uvicorn.Server(config)
         serving = asyncio.ensure_future(server.serve(sockets=[self._door.listener]))
