@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from clearway.catalog import OPERATIONS
 from clearway.config import RESERVED_NAMES, Caller, agent_name, check_name
-from clearway.limits import HOST_LINE_BYTES_MAX, SESSION_CHARS_MAX
+from clearway.limits import HOST_LINE_BYTES_MAX, SESSION_CHARS_MAX, STREAMS_MAX
 from clearway.op import Operation
 from clearway.surfaces import mcp
 from clearway.surfaces.host_full import HostEyes
@@ -28,29 +28,26 @@ _asking: ContextVar[Mapping[str, str]] = ContextVar("headers of the request that
 
 
 class Conversations:
-    """All conversations over HTTP with one host."""
+    """All conversations over HTTP with one host: of each profile of tools those that were opened with it."""
 
     def __init__(self, http: Http, ending: asyncio.Event) -> None:
         self._http = http
         self._ending = ending
-        self._ready = asyncio.Event()
-        server = mcp.server(Offer("core"), self._ask, self._watch)
-        self._manager = mcp.http_manager(server, HOST_LINE_BYTES_MAX)
+        self._served: dict[str, Served] = {}
+        self._known: dict[str, Served] = {}  # by what clients call a profile, of which there are many words
 
-    async def begin(self) -> None:
-        self._running = asyncio.ensure_future(self._run())
-        await self._ready.wait()
-
-    async def _run(self) -> None:
-        async with self._manager.run():
-            self._ready.set()
-            await self._ending.wait()
-
-    async def answer(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        await self._ready.wait()
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        _asking.set(headers)
-        await self._manager.handle_request(scope, receive, send)
+    def served(self, profile: str) -> Served:
+        """What answers a client that wants these tools. INVALID_ARGUMENT if there is no such profile."""
+        found = self._known.get(profile)
+        if found is None:
+            offer = Offer(profile)
+            name = ",".join(sorted(offer.operations))
+            if name not in self._served:
+                self._served[name] = Served(mcp.server(offer, self._ask, self._watch), self._ending)
+            found = self._served[name]
+            if len(self._known) < STREAMS_MAX:
+                self._known[profile] = found
+        return found
 
     async def _ask(
         self, operation: Operation, arguments: dict[str, Any], client: str, meta: Mapping[str, Any]
@@ -80,3 +77,23 @@ class Conversations:
             cwd=headers.get("clearway-cwd", ""),
             host=self._http.host.liveness.host,
         )
+
+
+class Served:
+    """The SDK's sessions for one server, until the host leaves."""
+
+    def __init__(self, server: Any, ending: asyncio.Event) -> None:
+        self._manager = mcp.http_manager(server, HOST_LINE_BYTES_MAX)
+        self._ending = ending
+        self._ready = asyncio.Event()
+        self._running = asyncio.ensure_future(self._run())
+
+    async def _run(self) -> None:
+        async with self._manager.run():
+            self._ready.set()
+            await self._ending.wait()
+
+    async def answer(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        _asking.set({name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]})
+        await self._ready.wait()
+        await self._manager.handle_request(scope, receive, send)
