@@ -284,8 +284,13 @@ class Http:
 
         if self._mcp is None:
             self._mcp = http_mcp.Conversations(self, self._ending)
-            await self._mcp.begin()
-        await self._mcp.answer(scope, receive, send)
+        profile = Request(scope, receive).query.get("tools", self.profile)
+        try:
+            served = self._mcp.served(profile)
+        except Refusal as refusal:
+            await _say(send, *_refusal(refusal))
+            return
+        await served.answer(scope, receive, send)
 
     # --- rooms --------------------------------------------------------------------------------------------------
 
