@@ -31,7 +31,7 @@ _NEEDS_SHOWN = 60  # characters
 class Wanted:
     """What the caller wants to be given: filters, and what it is able to do (None: as it told the room)."""
 
-    __slots__ = ("able", "epic", "labels", "priorities")
+    __slots__ = ("able", "epic", "labels", "priorities", "since")
 
     def __init__(
         self,
@@ -39,7 +39,11 @@ class Wanted:
         priorities: list[str] | None = None,
         epic: str | None = None,
         able: list[str] | None = None,
+        *,
+        since: int = 0,
     ) -> None:
+        """since: only that of which something was told after this event."""
+        self.since = since
         self.labels = labels
         self.priorities = priorities
         self.epic = epic
@@ -58,6 +62,7 @@ class Wanted:
             "agent": tx.caller.agent,
             "session": tx.caller.key,
             "now": tx.now,
+            "since": self.since,
         }
 
     @property
@@ -86,7 +91,7 @@ def choose_review(tx: Tx, wanted: Wanted) -> tuple[Row, str]:
     """The most urgent issue that others have done and that waits to be looked at, and the reason in one line."""
     given = wanted.given(tx)
     for least, most in wanted.spans:
-        best = tx.one(SQL.best_review, least=least, most=most, **given)
+        best = tx.one(SQL.best_review, least=least, most=most, **_without(given, "since"))
         if best is not None:
             return issues.find(tx, best.id), f"review, {_reason(tx, best)}"
     raise Refusal(
@@ -128,7 +133,8 @@ def _passed_over(tx: Tx, wanted: Wanted, given: dict[str, Any], best: Row | None
     if wanted.labels is not None:
         return ""
     for least, most in wanted.spans:
-        first = tx.one(SQL.foremost, least=least, most=most, streak=REPEATED_FAILURES, **_without(given, "labels"))
+        asked = _without(given, "labels", "since")
+        first = tx.one(SQL.foremost, least=least, most=most, streak=REPEATED_FAILURES, **asked)
         if first is not None:
             why = "" if best is not None and first.id == best.id else _why_not(tx, first, given)
             return f"passed over ISSUE-{first.number}: {why}" if why else ""
@@ -148,5 +154,5 @@ def _why_not(tx: Tx, issue: Row, given: dict[str, Any]) -> str:
     return "it failed again and again" if issue.failures >= REPEATED_FAILURES else ""
 
 
-def _without(given: dict[str, Any], name: str) -> dict[str, Any]:
-    return {key: value for key, value in given.items() if key != name}
+def _without(given: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {key: value for key, value in given.items() if key not in names}
