@@ -1,0 +1,91 @@
+"""The tokens that let clients in at `clearway serve`.
+
+A token is shown once, when it is made. Kept are its name, the hash of it and since when, in a file that only this user
+can read; a token that is revoked opens nothing from the next request on.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+from base64 import urlsafe_b64encode
+from typing import Any
+
+from clearway import platforms, wire
+from clearway.clock import Clock
+from clearway.errors import Refusal
+from clearway.limits import HTTP_TOKENS_MAX
+
+_FILE_BYTES_MAX = 262_144
+
+
+class Tokens:
+    """The tokens of one home."""
+
+    def __init__(self, home: str, clock: Clock) -> None:
+        self._file = os.path.join(home, "http-tokens")
+        self._clock = clock
+        self._stamp: tuple[int, int] | None = None
+        self._known: dict[str, dict[str, Any]] = {}
+
+    def listed(self) -> dict[str, dict[str, Any]]:
+        """By their names: hash and since when (wall ms)."""
+        try:
+            facts = os.stat(self._file)
+        except FileNotFoundError:
+            return {}
+        stamp = facts.st_mtime_ns, facts.st_ino
+        if stamp != self._stamp:
+            self._known, self._stamp = self._read(), stamp
+        return self._known
+
+    def create(self, name: str) -> str:
+        known = dict(self.listed())
+        if name in known:
+            raise Refusal("INVALID_ARGUMENT", f"There is a token {name} already; revoke it, or choose another name.")
+        if len(known) >= HTTP_TOKENS_MAX:
+            raise Refusal("LIMIT_EXCEEDED", f"There are {HTTP_TOKENS_MAX} tokens; revoke those that nobody uses.")
+        made = "cw_" + urlsafe_b64encode(self._clock.random(32)).rstrip(b"=").decode()
+        self._write(known | {name: {"hash": _hash(made), "since": self._clock.wall()}})
+        return made
+
+    def revoke(self, name: str) -> bool:
+        known = dict(self.listed())
+        if known.pop(name, None) is None:
+            return False
+        self._write(known)
+        return True
+
+    def knows(self, token: str) -> bool:
+        """Whether this opens the door. Every one is compared, so that time tells nothing."""
+        given = _hash(token)
+        fits = [hmac.compare_digest(each["hash"], given) for each in self.listed().values()]
+        return any(fits)
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        try:
+            with open(self._file, "rb") as file:
+                told: Any = wire.loads(file.read(_FILE_BYTES_MAX))
+        except (OSError, ValueError):
+            told = None
+        if not wire.is_object(told) or not all(
+            wire.is_object(each) and isinstance(each.get("hash"), str) and isinstance(each.get("since"), int)
+            for each in told.values()
+        ):
+            raise Refusal("STORAGE_CORRUPT", f"{self._file} cannot be read; remove it and make the tokens anew.")
+        return told
+
+    def _write(self, known: dict[str, dict[str, Any]]) -> None:
+        platforms.make_private(os.path.dirname(self._file))
+        aside = f"{self._file}.{self._clock.new_id()}"
+        descriptor = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        try:
+            os.write(descriptor, wire.dumps(known).encode())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(aside, self._file)
+
+
+def _hash(token: str) -> str:
+    return platforms.digest(token.encode("utf-8", "surrogatepass"))
