@@ -44,6 +44,8 @@ MORE = {
     "service": "Let host, workers, notifier or codex-wake run by themselves: install, remove, status.",
     "host": "Run, start, stop or show the one process that answers for all clients of this home.",
     "mcp": "Serve the operations as MCP tools on stdin and stdout.",
+    "serve": "Serve MCP over HTTP in the foreground; a token lets clients in.",
+    "token": "Make, list or revoke the tokens that let clients in at serve.",
     "hook": "Answer one hook event of a client: its JSON on stdin, its dialect on stdout.",
 }
 # The words of the predecessors, and what they are here. Not listed anywhere, so that nobody learns them anew.
