@@ -84,6 +84,19 @@ class Text(Kind):
         return {"type": "string"}
 
 
+class DocumentText(Text):
+    """A whole document: its text, or the JSON value that it is. What in it is wrong is told by its place in it."""
+
+    def check(self, value: Any, field: str, where: Where) -> Any:
+        if isinstance(value, (dict, list)):
+            return typing.cast("Any", value)
+        if not isinstance(value, str):
+            raise Problem(field, "INVALID_VALUE", "must be a text")
+        if len(value) > self.chars:
+            raise Problem(field, "MAX_RUNES", f"has more than {self.chars} characters: import it as a file")
+        return value
+
+
 class Trimmed(Text):
     """Text whose outer spaces mean nothing: a name that people type."""
 
@@ -597,6 +610,9 @@ Artifacts = Annotated[list[ArtifactShape], Many(Record(ArtifactShape), limits.AR
 ClaimKind = Literal["work", "review"]
 
 
+Document = Annotated[str, DocumentText(limits.DOCUMENT_CHARS_MAX)]
+ImportMode = Annotated[str, Choice(("empty", "merge"))]
+DocumentFormat = Annotated[str, Choice(("clearway", "rhizome", "beads", "github", "markdown"))]
 IssuePaths = Annotated[list[str], Many(RepositoryPath(limits.PATH_CHARS_MAX), limits.ISSUE_PATHS_MAX, unique=True)]
 AgentName = Annotated[str, NameOfAgent(limits.AGENT_NAME_CHARS_MAX)]
 Version = Annotated[int, Whole(1, limits.NUMBER_MAX)]

@@ -20,6 +20,7 @@ from clearway.work import (
     remarks,
     reviews,
     search,
+    transfer,
     updates,
 )
 
@@ -79,6 +80,9 @@ _FUNCTIONS = (
     tasks.cancel_task,
     projects.get_project,
     projects.update_project,
+    transfer.export_project,
+    transfer.validate_import,
+    transfer.apply_import,
     policy.get_setting,
     policy.set_setting,
     policy.list_settings,

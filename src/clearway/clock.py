@@ -142,6 +142,14 @@ def token_hash(text: str) -> str:
     return platforms.digest(text.encode("utf-8", "surrogatepass"))
 
 
+def stable_id(text: str, wall_ms: int | None = None) -> str:
+    """An id that always follows from the same text: of something that has another name elsewhere."""
+    number = int(token_hash(text), 16)
+    if wall_ms is None:
+        return _crockford(number >> 128)
+    return _crockford(wall_ms << _RANDOM_BITS | number & ((1 << _RANDOM_BITS) - 1))
+
+
 def is_id(text: str) -> bool:
     return len(text) == ID_CHARS and text[0] <= "7" and all(letter in _CROCKFORD for letter in text)
 

@@ -132,6 +132,10 @@ class Tx:
         """The next issue number, never used before."""
         return self._next("last_issue")
 
+    def numbers_are_taken(self, upto: int) -> None:
+        """No issue gets a number up to this one any more: they came from elsewhere."""
+        self._state["last_issue"] = max(self._state["last_issue"], upto)
+
     def new_event(self) -> int:
         return self._next("last_event")
 

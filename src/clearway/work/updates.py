@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SQL = statements(__file__)
 # What an event says of a change besides the names of its fields: small values. Long texts are read from the issue.
-_TOLD = ("title", "type", "priority", "status", "parent_issue_id", "labels", "reserved_for")
+TOLD = ("title", "type", "priority", "status", "parent_issue_id", "labels", "reserved_for")
 
 
 @op(writes=True, core=True, keyed="agent", cli="issue update", rare=("create_missing_labels",))
@@ -43,7 +43,7 @@ def update_issue(
     changed = [name for name in before if not _equal(name, before[name], after[name])]
     status, version = after["status"], issue.version
     if changed:
-        event = tx.tell(_told(changed), issue=issue.id, **_facts(before, after, changed))
+        event = tx.tell(told(changed), issue=issue.id, **_facts(before, after, changed))
         if "labels" in changed:
             labels.replace(tx, issue.id, after["labels"], create=create_missing_labels)
         if "paths" in changed:
@@ -144,14 +144,14 @@ def _equal(name: str, one: Any, other: Any) -> bool:
     return set(one) == set(other) if name in ("paths", "needs") else bool(one == other)
 
 
-def _told(changed: list[str]) -> str:
+def told(changed: list[str]) -> str:
     if "status" in changed:
         return "status_changed"
     return "labels_changed" if "labels" in changed else "issue_updated"
 
 
 def _facts(before: dict[str, Any], after: dict[str, Any], changed: list[str]) -> dict[str, Any]:
-    facts = {"changed_fields": changed, **{name: after[name] for name in _TOLD if name in changed}}
+    facts = {"changed_fields": changed, **{name: after[name] for name in TOLD if name in changed}}
     return {**facts, "from_status": before["status"]} if "status" in changed else facts
 
 
