@@ -117,7 +117,8 @@ def test_who_is_killed_leaves_no_grandchild(tmp_path: Path, victim: str) -> None
     """P57: `kill -9` of a worker in the middle of a run."""
     code = (
         "import sys\nfrom clearway.worker import running\n"
-        f"start = running.Start([sys.executable, '-c', {FAMILY!r}, {str(tmp_path)!r}, 'stay'], {str(tmp_path)!r}, {{}})\n"
+        f"words = [sys.executable, '-c', {FAMILY!r}, {str(tmp_path)!r}, 'stay']\n"
+        f"start = running.Start(words, {str(tmp_path)!r}, {{}})\n"
         "running.run(start, seconds=60, may_go_on=lambda _: '')\n"
     )
     worker = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)

@@ -8,8 +8,8 @@ hour is counted here, for all processes of its name together.
 
 from __future__ import annotations
 
-from clearway import clock, lapse
-from clearway.crew import agents, messages, taskleases, tasks
+from clearway import clock
+from clearway.crew import agents, taskleases, tasks
 from clearway.db import Row, statements
 from clearway.limits import PURPOSE_CHARS_MAX, ROOM_ITEMS_MAX, WORKER_TERM_SECONDS
 from clearway.untrusted import folded

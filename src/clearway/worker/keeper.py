@@ -25,10 +25,10 @@ def main(words: list[str]) -> int:
     rope, spared, program = int(words[0]), words[1], words[2:]
     linux = _prctl(_SUBREAPER, 1)
     for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(kind, lambda *_: None)  # the worker decides, by the pipe; the client gets its own back
+        signal.signal(kind, _notice)  # the worker decides, by the pipe; the client gets its own back
     told, tell = os.pipe()
     os.set_blocking(tell, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGCHLD, _notice)
     signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
     client = _start(program, rope, linux=linux)
     _let_go()
@@ -105,6 +105,10 @@ class _Circle:
                 return int(file.read(32))
         except (OSError, ValueError):
             return 0
+
+
+def _notice(_number: int, _frame: object) -> None:
+    """That it came is all there is to know."""
 
 
 def _start(program: list[str], rope: int, *, linux: bool) -> int:
