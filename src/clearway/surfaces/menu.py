@@ -30,6 +30,7 @@ LOOKING = {
     "status": "Say in one line where things stand, for prompts and status bars.",
     "history": "Tell what happened to the paths of this repository, or to one of them.",
     "restore": "Bring a held file back as its holder left it; exit status 3 when nothing is kept of it.",
+    "worker": "Work on tasks and issues without a person: run, activate, status.",
     "codex-wake": "Queue a line for a thread of Codex whenever a message waits for it.",
     "forecast": "Say which worktrees will not merge, and in which files; exit status 1 when there are any.",
     "wait": "Wait for a message, until a path is free, or for an issue; exit status 124 when the time is over.",
@@ -52,6 +53,8 @@ MORE = {
 ALIASES = {
     "maintenance release-attempt": "attempt release",
     "ack": "task update",
+    "bridge": "worker run",
+    "worker-activate": "worker activate",
     "cancel": "task cancel",
     "jobs": "task list",
     "retry": "task retry",

@@ -10,7 +10,18 @@ import click
 from clearway import config, wire
 from clearway.catalog import OPERATIONS
 from clearway.errors import Refusal
-from clearway.surfaces import committing, forecasting, graphics, http_words, keeping, looking, planning, spelling, standing
+from clearway.surfaces import (
+    committing,
+    forecasting,
+    graphics,
+    http_words,
+    keeping,
+    looking,
+    planning,
+    spelling,
+    standing,
+    working,
+)
 from clearway.surfaces.asking import Run, mention, say, say_json
 from clearway.surfaces.options import this_run
 from clearway.untrusted import folded
@@ -340,6 +351,6 @@ BY_NAME = {
         *(keeping.init, keeping.backup, keeping.restore_backup, keeping.prune, committing.git_hooks),
         *(connect, disconnect, doctor, simulate, uninstall, status, history, wait, codex_wake, restore),
         *(forecasting.forecast, graphics.graph, planning.plan),
-        *(call, completion, host, mcp, hook, standing.service, web, http_words.serve, http_words.token),
+        *(call, completion, host, mcp, hook, standing.service, working.worker, web, http_words.serve, http_words.token),
     )
 }
