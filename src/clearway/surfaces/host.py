@@ -52,7 +52,7 @@ _LOCK_TRIES = 20
 class Peer:
     """One connection: what has arrived of it and was not understood yet, and the conversation that it became."""
 
-    __slots__ = ("asking", "connection", "got", "heard", "pid", "since", "talk")
+    __slots__ = ("asking", "connection", "got", "heard", "is_listened_to", "pid", "since", "talk")
 
     def __init__(self, connection: socket.socket, pid: int, since: int) -> None:
         self.connection = connection
@@ -61,6 +61,7 @@ class Peer:
         self.got = bytearray()
         self.asking = False  # it waits for an answer
         self.heard = False  # it has asked something
+        self.is_listened_to = False
         self.talk: Talk | Watching | None = None
 
 
@@ -241,13 +242,13 @@ class Host:
             self._later.popleft()()
 
     def _let_in(self) -> None:
+        """One of them: whoever is behind it is seen at once as well, and most often there is nobody."""
         assert self._listener is not None
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return  # no more of them; or no descriptors, and then later
-            self._greet(connection)
+        try:
+            connection, _ = self._listener.accept()
+        except OSError:
+            return  # it has left already; or no descriptors, and then later
+        self._greet(connection)
 
     def _greet(self, connection: socket.socket) -> None:
         try:
@@ -259,10 +260,21 @@ class Host:
             return
         connection.setblocking(False)
         peer = Peer(connection, pid, self.clock.monotonic())
-        self._peers[connection.fileno()] = peer
-        self._selector.register(connection, selectors.EVENT_READ, peer)
+        number = connection.fileno()
+        self._peers[number] = peer
         self._last = peer.since
-        self._hear(peer)  # most have spoken by now
+        self._hear(peer)  # most have spoken by now, and need not be listened to
+        if self._peers.get(number) is peer and not peer.asking and not peer.is_listened_to:
+            self._listen(peer)
+
+    def _listen(self, peer: Peer) -> None:
+        self._selector.register(peer.connection, selectors.EVENT_READ, peer)
+        peer.is_listened_to = True
+
+    def _listen_no_more(self, peer: Peer) -> None:
+        if peer.is_listened_to:
+            peer.is_listened_to = False
+            self._selector.unregister(peer.connection)
 
     def _hear(self, peer: Peer) -> None:
         try:
@@ -275,7 +287,7 @@ class Host:
             if peer.talk is None:
                 self._drop(peer)
             else:
-                self._selector.unregister(peer.connection)
+                self._listen_no_more(peer)
                 peer.talk.end(lambda: self._drop(peer))
             return
         peer.got += part
@@ -310,7 +322,7 @@ class Host:
         """One request at a time: the peer is not listened to until it has its answer."""
         peer.heard = peer.asking = True
         self.asked += 1
-        self._selector.unregister(peer.connection)
+        self._listen_no_more(peer)
         self.workers.submit(lambda worker: self._answer(worker, peer, line))
 
     def _answer(self, worker: Worker, peer: Peer, line: bytes) -> None:
@@ -331,7 +343,7 @@ class Host:
         peer.asking = False
         peer.talk = talk
         peer.since = self.clock.monotonic()
-        self._selector.register(peer.connection, selectors.EVENT_READ, peer)
+        self._listen(peer)
         if self.leaving and talk is not None:
             talk.say_goodbye()
         try:
@@ -341,11 +353,8 @@ class Host:
 
     def _forget(self, peer: Peer) -> None:
         """Somebody else has this connection now."""
+        self._listen_no_more(peer)
         self._peers.pop(peer.connection.fileno(), None)
-        try:
-            self._selector.unregister(peer.connection)
-        except (KeyError, ValueError):
-            pass
 
     def _drop(self, peer: Peer) -> None:
         self._forget(peer)
