@@ -133,7 +133,7 @@ def _issue_in(uri: str) -> str:
 def read_board(tx: Tx) -> dict[str, Any]:
     """The room as it is now: who is here, what is worked on, what is ready, in review or blocked, what is held."""
     here = agents.room(tx)
-    board: dict[str, Any] = {"agents": here["agents"], "paths": here["paths"]}
+    board: dict[str, Any] = {"me": here["me"], "agents": here["agents"], "paths": here["paths"]}
     if "guard" in here:
         board["guard"] = here["guard"]
     more: list[str] = []

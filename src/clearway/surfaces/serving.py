@@ -14,6 +14,7 @@ import os
 import signal
 import socket
 import ssl
+import sys
 import threading
 from typing import TYPE_CHECKING, Any, cast
 
@@ -129,7 +130,7 @@ class Foreground(Host):
         db.read_all()
         http = FrontHttp(self, door)
         http.start()
-        self.say(f"listening on {door.address}")
+        print(f"listening on {door.address}", file=sys.stderr, flush=True)  # programs wait for this line
         while not self.leaving:
             crowded = self.workers.grow()
             self._woken.wait(_MOMENT_SECONDS if crowded else _TICK_SECONDS)

@@ -136,14 +136,14 @@ class Line:
         self.heard.append(json.loads(text))
 
 
-def whole(*said: dict[str, Any] | str, ask: Any = None) -> list[dict[str, Any]]:
+def whole(*said: dict[str, Any] | str, ask: Any = None, watch: Any = None) -> list[dict[str, Any]]:
     """The whole conversation, as the server process leads it."""
     wire, offer = Line(*said), Offer("core")
     opening = Opening(offer)
     while line := wire.line():
         answer = opening.answer(line)
         if answer is None:
-            asyncio.run(served(wire, opening, line, mcp.server(offer, ask, cast("Any", None))))
+            asyncio.run(served(wire, opening, line, mcp.server(offer, ask, watch)))
             break
         if answer:
             wire.say(answer)
