@@ -112,6 +112,8 @@ WAIT_SECONDS_MAX = 86_400
 HISTORY_EVENTS_READ_MAX = 20_000
 REPLAY_EVENTS_MAX = 2_000_000  # between a state that was kept and the event that is asked for
 REPLAY_EVENTS_AT_ONCE = 2_000
+INCIDENT_EVENTS_MAX = 2_000  # of the span of a report
+INCIDENT_EVENTS_DEFAULT = 100
 
 # --- replies ----------------------------------------------------------------------------------------------------
 LIST_DEFAULT = 20

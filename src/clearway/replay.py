@@ -37,7 +37,7 @@ def replay(tx: Tx, at: EventNumber | None = None, limit: HistoryLimit = LIST_MAX
     """
     upto = tx.last_event if at is None else at
     if upto > tx.last_event:
-        raise _refused("OUT_OF_RANGE", f"at: the newest event is {tx.last_event}; there is nothing after it to show.")
+        raise _refused("OUT_OF_RANGE", f"The newest event is {tx.last_event}; there is nothing after it to show.")
     return _shown(tx, as_of(tx, upto), limit)
 
 
@@ -50,7 +50,7 @@ def as_of(tx: Tx, upto: int) -> Scene:
     if kept is None and count < upto:
         first = tx.one(SQL.first_keyframe)
         begins = tx.last_event if first is None or first.event is None else first.event
-        raise _refused("OUT_OF_RANGE", f"at: what was before event {begins} is no longer kept; replay from there on.")
+        raise _refused("OUT_OF_RANGE", f"What was before event {begins} is no longer kept; replay from there on.")
     if count > REPLAY_EVENTS_MAX:
         raise Refusal(
             "LIMIT_EXCEEDED",

@@ -32,10 +32,12 @@ LOOKING = {
     "restore": "Bring a held file back as its holder left it; exit status 3 when nothing is kept of it.",
     "worker": "Work on tasks and issues without a person: run, activate, status.",
     "codex-wake": "Queue a line for a thread of Codex whenever a message waits for it.",
+    "incident": "Report what happened in a span, with the room before and after, without secrets or anybody's texts.",
     "forecast": "Say which worktrees will not merge, and in which files; exit status 1 when there are any.",
     "wait": "Wait for a message, until a path is free, or for an issue; exit status 124 when the time is over.",
 }
 PLANNING = {
+    "board": "Show the project as it is now: what is in work, in review, blocked, ready, open and finished lately.",
     "graph": "Show what waits for what: in the whole project what is unfinished, or all around one issue.",
     "plan": "Look at a file of issues, or make them, all at once: validate, apply.",
 }

@@ -68,9 +68,9 @@ class Paper:
 
 def text(operation: str, result: Result, paper: Paper, words: str = "") -> str:
     """The lines for the answer of one operation. words: those it was asked with."""
-    from clearway.surfaces import errands, letters, stories, verdicts
+    from clearway.surfaces import errands, letters, scenes, stories, verdicts
 
-    writers = _WRITERS | stories.WRITERS | letters.WRITERS | errands.WRITERS | verdicts.WRITERS
+    writers = _WRITERS | scenes.WRITERS | stories.WRITERS | letters.WRITERS | errands.WRITERS | verdicts.WRITERS
     return paper.flowed(writers.get(words, writers.get(operation, fields))(result, paper))
 
 

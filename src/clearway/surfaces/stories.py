@@ -144,7 +144,7 @@ def _changes(result: Result, paper: Paper) -> str:
             event["agent"],
             event["type"],
             event.get("display_id", ""),
-            _facts(event.get("data", {})),
+            facts(event.get("data", {})),
         ]
         for event in result["events"]
     ]
@@ -161,8 +161,8 @@ def _activity(result: Result, paper: Paper) -> str:
         lines += [body(text) for text in texts]
         lines += [f"  next: {folded(step, 1_000)}" for step in item.get("next_steps", [])]
         if not texts:
-            facts = _facts({name: value for name, value in item.items() if name not in _UNTOLD})
-            lines += [f"  {facts}"] if facts else []
+            said = facts({name: value for name, value in item.items() if name not in _UNTOLD})
+            lines += [f"  {said}"] if said else []
     return "\n".join(lines) + more(result) if lines else "Nothing has happened to it."
 
 
@@ -225,7 +225,7 @@ def waited(paths: Sequence[str], blockers: Sequence[Result]) -> str:
     return "\n".join(f"{path(each['path'])} is still held by {each['agent']}." for each in blockers)
 
 
-def _facts(data: dict[str, Any]) -> str:
+def facts(data: dict[str, Any]) -> str:
     """The few facts of an event in one line; what only a program needs is left out."""
     paths = cast("list[Result | str]", data.get("paths", []))
     said = [path(each if isinstance(each, str) else each["path"]) for each in paths]

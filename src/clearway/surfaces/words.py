@@ -18,6 +18,7 @@ from clearway.surfaces import (
     keeping,
     looking,
     planning,
+    publishing,
     spelling,
     standing,
     working,
@@ -350,7 +351,7 @@ BY_NAME = {
     for command in (
         *(keeping.init, keeping.backup, keeping.restore_backup, keeping.prune, committing.git_hooks),
         *(connect, disconnect, doctor, simulate, uninstall, status, history, wait, codex_wake, restore),
-        *(forecasting.forecast, graphics.graph, planning.plan),
+        *(forecasting.forecast, graphics.graph, planning.plan, publishing.board, publishing.incident),
         *(call, completion, host, mcp, hook, standing.service, working.worker, web, http_words.serve, http_words.token),
     )
 }
