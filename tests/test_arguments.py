@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clearway import arguments, catalog
+from clearway import arguments, catalog, kinds
 from clearway.arguments import (
     Artifacts,
     Doing,
@@ -147,8 +147,9 @@ def test_a_value_outside_of_them_is_refused_by_what_is_wrong(
 
 
 def test_every_detail_code_of_the_door_is_tried_here() -> None:
-    tree = ast.parse(Path(arguments.__file__).read_text())
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Problem"]
+    files = (arguments.__file__, kinds.__file__)
+    nodes = [node for file in files for node in ast.walk(ast.parse(Path(file or "").read_text()))]
+    calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "Problem"]
     given = {call.args[1].value for call in calls if isinstance(call.args[1], ast.Constant)}
 
     elsewhere = {"INVALID_URL", "INVALID_PATH", "NULL_NOT_ALLOWED"}  # where their kinds are used

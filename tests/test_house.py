@@ -44,6 +44,7 @@ GROUND = PURE | {
     "op",
     "arguments",
 }
+    "kinds",
 GROUND |= {"lapse", "policy"}
 NOUNS = {"work", "crew", "guard"}
 INSIDE = GROUND | NOUNS | {"catalog", "room", "rooms", "keeping", "retention", "scene", "replay"}
@@ -61,8 +62,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "repository": PURE | {"config"},
     "db": PURE | {"driver", "beats", "config", "opencalls"},
     "op": PURE,
-    "arguments": PURE | {"repository", "config", "op"},
-    "lapse": PURE | {"db"},
+    "arguments": PURE | {"repository", "config", "kinds", "op"},
+    "kinds": PURE | {"repository", "config"},
+    "lapse": PURE | {"db", "policy", "trail"},
     "policy": PURE | {"arguments", "config", "db", "op"},
     "scene": PURE | {"db"},
     "replay": PURE | {"scene", "arguments", "db", "op"},
@@ -104,7 +106,7 @@ READS_THE_ENVIRONMENT = {"config.py"}
 MAY_PASS_THE_ENVIRONMENT_ON = ("setup/", "surfaces/", "worker/")
 
 # What a hook loads is paid on every tool call of every agent.
-LIGHT_ROOMS = GROUND - {"arguments"} | {"room", "rooms", "crew", "guard"}
+LIGHT_ROOMS = GROUND - {"arguments", "kinds"} | {"room", "rooms", "crew", "guard"}
 LIGHT_FILES = (
     *("surfaces/hooks.py", "surfaces/faststep.py", "surfaces/callers.py", "surfaces/clients/", "surfaces/moments/"),
     *("surfaces/githooks.py", "work/checkpoints.py", "work/commits.py"),
