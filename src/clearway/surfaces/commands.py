@@ -73,11 +73,22 @@ def _made(word: str) -> click.Command | None:
     if word in menu.families():
         return Menu(
             word,
-            lambda: {second: COMMANDS[f"{word} {second}"].summary for second in menu.families()[word]},
-            lambda second: _command(COMMANDS[f"{word} {second}"], second) if f"{word} {second}" in COMMANDS else None,
+            lambda: {second: _summary(word, second) for second in menu.families()[word]},
+            lambda second: _made_below(word, second),
             help=f"Commands of {word}: {word} COMMAND --help says what one takes.",
         )
     return words.BY_NAME.get(word)
+
+
+def _made_below(word: str, second: str) -> click.Command | None:
+    if f"{word} {second}" in COMMANDS:
+        return _command(COMMANDS[f"{word} {second}"], second)
+    return words.BELOW.get(word, {}).get(second)
+
+
+def _summary(word: str, second: str) -> str:
+    below = menu.BELOW.get(word, {}).get(second)
+    return COMMANDS[f"{word} {second}"].summary if below is None else below
 
 
 def _command(command: Command, name: str) -> click.Command:

@@ -23,7 +23,15 @@ SETTING_UP = {
     "backup": "Write a backup of this room, which proves itself, while others work on.",
     "prune": "Part with events of crew and guard and with handled messages that are older than retention_days.",
     "restore-backup": "Put a backup in the place of a room that is missing, or older.",
+    "import": "Bring the issues of another tracker into this project: rhizome, beads, markdown, github.",
     "uninstall": "Disconnect everything on this machine, and with --data remove what is kept.",
+}
+# Further words below those that lead to others.
+BELOW = {
+    "project": {
+        "export": "Write all issues and what belongs to them to one file, for another room or for git.",
+        "import": "Bring the issues of an exported file into this project; of two versions of one the newer counts.",
+    }
 }
 LOOKING = {
     "web": "Print a link to the room in a browser, which lets one browser in once.",
@@ -84,6 +92,8 @@ def families() -> dict[str, list[str]]:
         first, _, second = words.partition(" ")
         if second:
             found.setdefault(first, []).append(second)
+    for first, below in BELOW.items():
+        found.setdefault(first, []).extend(below)
     return found
 
 

@@ -15,6 +15,7 @@ from clearway.surfaces import (
     forecasting,
     graphics,
     http_words,
+    interchange,
     keeping,
     looking,
     planning,
@@ -350,8 +351,11 @@ BY_NAME = {
     command.name or "": command
     for command in (
         *(keeping.init, keeping.backup, keeping.restore_backup, keeping.prune, committing.git_hooks),
+        interchange.import_other,
         *(connect, disconnect, doctor, simulate, uninstall, status, history, wait, codex_wake, restore),
         *(forecasting.forecast, graphics.graph, planning.plan, publishing.board, publishing.incident),
         *(call, completion, host, mcp, hook, standing.service, working.worker, web, http_words.serve, http_words.token),
     )
 }
+
+BELOW = {"project": {"export": interchange.export, "import": interchange.import_project}}

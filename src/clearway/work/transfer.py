@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from clearway.arguments import Document, DocumentFormat, ImportMode
     from clearway.db.tx import Tx
     from clearway.work.transfer_sources import Source
+    from clearway.work.transfer_survey import Item
 
 SQL = statements(__file__)
 _PAGE = 500
@@ -81,7 +82,7 @@ def bring(
 
     faults = Faults()
     survey = Survey(tx, faults)
-    survey.go_through(source.items(faults))
+    survey.go_through(_counting(source.items(faults), progress))
     faults.refuse()
     size = tx.one(SQL.size)
     assert size is not None
@@ -89,7 +90,7 @@ def bring(
     if mode == "empty" and is_there:
         return _not_empty(tx, source, size)
     if writes and (any(survey.created.values()) or any(survey.updated.values())):
-        Writing(tx, survey, source.name).write(source.items(faults), progress)
+        Writing(tx, survey, source.name).write(_counting(source.items(faults), progress))
     if writes:
         _introduce(tx, source.project, whole=not is_there)
     return {
@@ -107,6 +108,13 @@ def bring(
         **({"left_out": source.left_out[:IMPORT_CONFLICTS_SHOWN]} if source.left_out else {}),
         "latest_event_id": tx.last_event,
     }
+
+
+def _counting(items: Iterator[Item], progress: Callable[[int], None] | None) -> Iterator[Item]:
+    for count, item in enumerate(items, 1):
+        if progress is not None and not count % _PAGE:
+            progress(count)
+        yield item
 
 
 def writes_anything(found: dict[str, Any]) -> bool:

@@ -7,7 +7,7 @@ given anew. All of it is one transaction: nothing is half-written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from clearway import wire
@@ -81,7 +81,7 @@ class Writing:
         self._touched: set[str] = set()
         self._agents: set[str] = set()
 
-    def write(self, items: Iterable[Item], progress: Callable[[int], None] | None = None) -> None:
+    def write(self, items: Iterable[Item]) -> None:
         """Write what the survey did not pass over."""
         self._tx.numbers_are_taken(self._survey.last_number)
         for count, item in enumerate(items, 1):
@@ -90,8 +90,6 @@ class Writing:
             key = value.get("id", value.get("name", "")).lower() if item.record == "label" else value.get("id", "")
             if key not in self._survey.passed[item.record]:
                 _WRITES[item.record](self, value, count)
-            if progress is not None and not count % TOGETHER:
-                progress(count)
         for issue, parent in self._parents.items():
             self._tx.change(SQL.adopt_issue, id=issue, parent=parent)
         for statement, entity, replaced in self._replaced:
