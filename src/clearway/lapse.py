@@ -8,11 +8,11 @@ everything; who loses a lease so is told at its next hook.
 
 from __future__ import annotations
 
-from clearway import clock
+from clearway import clock, policy
 from clearway.alive import Process
 from clearway.db import Row, statements
 from clearway.leasing import attempt_lives_until, has_lapsed, path_lives_until, task_lives_until
-from clearway.limits import OPEN_CALL_HOLDS_MS
+from clearway.limits import ATTEMPT_STILL_MS, OPEN_CALL_HOLDS_MS
 from clearway.untrusted import ending, folded
 
 TYPE_CHECKING = False
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 SQL = statements(__file__)
 _TAKEN = frozenset({"lapse", "death", "forced"})  # why a lease ended without its holder's doing
 KEYED_BY_SESSION = ("claim_issue",)  # whose answers under a key are one session's (op.keyed)
+STILL, FAILING, CIRCLING = "still", "failing", "circling"  # why somebody who is alive does not move
 _PATHS_NOTED = 10
 _NOTE_CHARS = 600
 
@@ -37,6 +38,9 @@ def lapse(tx: Tx) -> set[str]:
         return set()
     due = _due(tx)
     attempts = _carried(tx, due.attempts, _attempt_by_beats, SQL.carry_attempt)
+    for attempt in due.attempts:
+        if attempt not in attempts:
+            _mind_stillness(tx, attempt)
     for attempt in attempts:  # what they hold is still there to be noted
         leave_note(tx, attempt, "lapse")
     release(tx, _carried(tx, due.paths, _path_by_beats, SQL.carry_path), "lapse")
@@ -303,12 +307,65 @@ def notify(tx: Tx, session: str, event: int) -> None:
         tx.beats.stir(session)
 
 
+def current_attempt(tx: Tx) -> Row | None:
+    """What the calling session works on, with what is known of its getting on."""
+    return tx.one(SQL.current_attempt, session=tx.caller.key, gone=gone(tx)[1])
+
+
+def warn(tx: Tx, attempt: Row, why: str, **facts: Any) -> None:
+    """Somebody who is alive does not move: the session is told, a person sees it, and from now on its beats do not
+    renew the attempt, unless the room has decided otherwise. Any act of the session takes it back."""
+    how = policy.value(tx, "stuck")
+    if how == "off":
+        return
+    to = tx.now + attempt.lease_ms if how == "lapse" else None
+    tx.change(SQL.warn, id=attempt.id, now=tx.now, why=why, to=to)
+    more = {} if to is None else {"until": tx.iso(to)}
+    event = tx.tell("attempt_stuck", issue=attempt.issue, attempt=attempt.id, by=attempt, why=why, **facts, **more)
+    notify(tx, attempt.session, event)
+
+
+def _mind_stillness(tx: Tx, attempt: Row) -> None:
+    """An attempt that beats carry, or an open call holds: when did it last move? Only of a session whose hooks are
+    heard anything can be said."""
+    if attempt.warned_at is None and tx.now - attempt.acted_at < ATTEMPT_STILL_MS:
+        return
+    edited = _edited(tx, attempt.session)
+    if edited is None or in_flight(tx, attempt.session) is not None:
+        return
+    if attempt.warned_at is not None:
+        if _moves_again(attempt, edited):
+            tx.change(SQL.unwarn, id=attempt.id)
+    elif (quiet := tx.now - max(attempt.acted_at, edited)) >= ATTEMPT_STILL_MS:
+        warn(tx, attempt, STILL, minutes=quiet // 60_000)
+
+
+def _edited(tx: Tx, session: str) -> int | None:
+    """When hooks saw a session change a file last (room ms), 0 for never; None if they have seen nothing of it."""
+    from clearway.trail import Trail  # asked for once an hour
+
+    wall = Trail(tx.home).edited(session) if tx.home else None
+    return wall if not wall else tx.now - max(0, tx.wall - wall)
+
+
+def _moves_again(attempt: Row, edited: int | None) -> bool:
+    """Whether an edit came after the warning. One that only goes on in the circle takes nothing back."""
+    return edited is not None and edited > attempt.warned_at and attempt.warned_why != CIRCLING
+
+
 def _path_by_beats(tx: Tx, lease: Row) -> int:
     return path_lives_until(lease.expires_at, lease.lease_ms, _beat(tx, lease))
 
 
 def _attempt_by_beats(tx: Tx, attempt: Row) -> int:
-    return attempt_lives_until(attempt.expires_at, attempt.lease_ms, _beat(tx, attempt), attempt.acted_at)
+    beat, acted, to = _beat(tx, attempt), attempt.acted_at, attempt.carried_to
+    if beat is not None and (to is not None or tx.now - acted >= ATTEMPT_STILL_MS):
+        edited = _edited(tx, attempt.session)
+        if edited is not None:  # an edit is an act, too; the room itself is not told of it
+            acted = max(acted, edited)
+        if to is not None and _moves_again(attempt, edited):
+            to = None
+    return attempt_lives_until(attempt.expires_at, attempt.lease_ms, beat, acted, to)
 
 
 def _task_by_beats(tx: Tx, task: Row) -> int:

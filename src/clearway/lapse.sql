@@ -4,9 +4,21 @@ FROM path_lease l JOIN session s ON s.id = l.session
 WHERE l.expires_at <= :now
 
 -- name: attempts_due
-SELECT a.id, a.issue, a.session, a.agent, a.fence, a.expires_at, a.lease_ms, a.acted_at, s.named, s.beat_at, s.ended_at
+SELECT a.id, a.issue, a.session, a.agent, a.fence, a.expires_at, a.lease_ms, a.acted_at, a.warned_at, a.warned_why,
+  a.carried_to, s.named, s.beat_at, s.ended_at
 FROM attempt a JOIN session s ON s.id = a.session
 WHERE a.status = 'active' AND a.expires_at <= :now
+
+-- The one that the session claimed or acted on last.
+-- name: current_attempt
+SELECT id, issue, session, agent, fence, lease_ms, warned_at, carried_to, started_wall FROM live_attempt
+WHERE session = :session AND instr(:gone, id) = 0 ORDER BY acted_at DESC, id DESC LIMIT 1
+
+-- name: warn
+UPDATE attempt SET warned_at = :now, warned_why = :why, carried_to = :to WHERE id = :id
+
+-- name: unwarn
+UPDATE attempt SET warned_at = NULL, warned_why = NULL, carried_to = NULL WHERE id = :id
 
 -- name: tasks_due
 SELECT l.fence AS id, l.task, l.session, l.agent, l.started, l.expires_at, l.lease_ms, l.acted_at, t.lapses,

@@ -14,11 +14,15 @@ def path_lives_until(expires_at: int, lease_ms: int, beat_at: int | None) -> int
     return expires_at if beat_at is None else max(expires_at, beat_at + lease_ms)
 
 
-def attempt_lives_until(expires_at: int, lease_ms: int, beat_at: int | None, acted_at: int) -> int:
-    """When an attempt lapses (room ms): beats carry it, but only so long after the last act that concerned it."""
+def attempt_lives_until(
+    expires_at: int, lease_ms: int, beat_at: int | None, acted_at: int, carried_to: int | None = None
+) -> int:
+    """When an attempt lapses (room ms): beats carry it, but only so long after the last act that concerned it, and no
+    further than `carried_to` if its holder was warned."""
     if beat_at is None:
         return expires_at
-    return max(expires_at, min(beat_at, acted_at + ATTEMPT_UNATTENDED_MS) + lease_ms)
+    until = min(beat_at, acted_at + ATTEMPT_UNATTENDED_MS) + lease_ms
+    return max(expires_at, until if carried_to is None else min(until, carried_to))
 
 
 def task_lives_until(

@@ -112,6 +112,15 @@ SETTINGS = {
 }
 
 
+    "stuck": Setting(
+        "lapse",
+        "who is alive and does not move is warned, and its lease on the issue ends",
+        words=("lapse", "warn", "off"),
+    ),
+    "evidence": Setting(
+        "warn", "work is called complete without a green test run since the last edit", words=("warn", "refuse", "off")
+    ),
+    "test_commands": Setting("", "commands that run tests here, besides those that are known; separated by ;"),
 class Outside:
     """What stands around a room's own settings: the environment before them, the user's config.toml behind them."""
 
@@ -256,6 +265,8 @@ def _found(tx: Tx, name: str) -> tuple[str, str]:
     """The value that holds, and where it was found."""
     outside: Outside = tx.outside
     if name in outside.environment:
+    elif name == "test_commands":
+        fits, allowed = len(text) <= DECLARED_COMMANDS_CHARS_MAX and text.isprintable(), "commands separated by ;"
         return outside.environment[name], "environment"
     kept = _kept(tx)
     if name in kept and not SETTINGS[name].here:

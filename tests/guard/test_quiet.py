@@ -16,12 +16,19 @@ from clearway.config import Caller, Settings
 from clearway.db import Statement
 from clearway.db.migrate import SCHEMA
 from clearway.guard import quiet
-from clearway.limits import BEAT_EVERY_MS, COMPANY_MS, READS_BYTES_MAX, TRAIL_BYTES_MAX
+from clearway.limits import (
+    BEAT_EVERY_MS,
+    COMPANY_MS,
+    READS_BYTES_MAX,
+    TRAIL_BYTES_MAX,
+    TRAIL_PRINT_BYTES_MAX,
+    TRAIL_RETURNS,
+)
 from clearway.opencalls import OpenCalls
 from clearway.rooms import Rooms
 from clearway.surfaces import hooks
 from clearway.surfaces.moments import OWN_TOOLS
-from clearway.trail import Trail
+from clearway.trail import PRINT_PRIME, Trail
 
 
 class Desk:
@@ -43,8 +50,8 @@ class Desk:
         payload = {"session_id": session, "cwd": str(self.repo), "hook_event_name": event, "tool_name": tool}
         return json.dumps({**payload, "tool_input": given, **more}).encode()
 
-    def edit(self, path: str, **more: Any) -> bytes:
-        return self.payload("Edit", {"file_path": str(self.repo / path), "old_string": "a", "new_string": "b"}, **more)
+    def edit(self, path: str, new: str = "b", **more: Any) -> bytes:
+        return self.payload("Edit", {"file_path": str(self.repo / path), "old_string": "a", "new_string": new}, **more)
 
     def bash(self, command: str, **more: Any) -> bytes:
         return self.payload("Bash", {"command": command}, **more)
@@ -109,7 +116,8 @@ def test_an_edit_among_others_is_left_to_the_full_step_which_copies_it(desk: Des
     assert desk.full(desk.edit("src/a.py", event="PostToolUse")) == ("", "", 0)
     assert [file.read_text() for file in desk.home.glob("rooms/*/snapshots/*")] == ["src/a.py\n"]
     (desk.home / "run" / "beat" / desk.project / "s2").unlink()
-    assert desk.quiet(desk.edit("src/a.py", event="PostToolUse")), "the other one has left"
+    assert desk.quiet(desk.edit("src/a.py", "c", event="PostToolUse")), "the other one has left"
+    assert not desk.quiet(desk.edit("src/a.py", event="PostToolUse")), "the same edit for the third time is looked at"
 
 
 def test_a_read_is_noted(desk: Desk) -> None:
@@ -273,6 +281,9 @@ def test_the_fast_step_knows_the_current_schema() -> None:
     assert quiet.SCHEMA == SCHEMA
     assert quiet._OWN_TOOLS == OWN_TOOLS  # pyright: ignore[reportPrivateUsage]
     assert quiet._TRAIL_BYTES_MAX == TRAIL_BYTES_MAX  # pyright: ignore[reportPrivateUsage]
+    assert quiet._PRINT_BYTES_MAX == TRAIL_PRINT_BYTES_MAX  # pyright: ignore[reportPrivateUsage]
+    assert quiet._PRINT_PRIME == PRINT_PRIME  # pyright: ignore[reportPrivateUsage]
+    assert quiet._RETURNS == TRAIL_RETURNS  # pyright: ignore[reportPrivateUsage]
     assert quiet._READS_BYTES_MAX == READS_BYTES_MAX  # pyright: ignore[reportPrivateUsage]
     assert quiet._COMPANY_NS == COMPANY_MS * 1_000_000  # pyright: ignore[reportPrivateUsage]
     assert quiet._BEAT_NS == BEAT_EVERY_MS * 1_000_000  # pyright: ignore[reportPrivateUsage]

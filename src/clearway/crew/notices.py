@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from clearway import clock, paths, wire
+from clearway import clock, lapse, paths, wire
 from clearway.crew import leases, messages
 from clearway.db import Row, statements
 from clearway.limits import NEWS_BYTES_MAX, NOTICES_SHOWN
@@ -74,7 +74,9 @@ def _lines(tx: Tx, row: Row) -> list[str]:
         return [_of_rescue(row, data)]
     if row.type in ("path_leaked", "path_changed_outside"):
         return _of_changed(tx, row, data)
-    if row.type in ("task_lapsed", "task_cancelled", "task_adopted"):
+    if row.type == "attempt_stuck":
+        return _of_stillness(tx, row, data)
+    if row.type in ("task_lapsed", "task_cancelled", "task_adopted", "task_moved"):
         return [_of_task(row, data)]
     return [_of_attempt(tx, row, data)] if row.number is not None else []
 
@@ -91,6 +93,25 @@ def _of_attempt(tx: Tx, row: Row, data: dict[str, Any]) -> str:
     if holder is not None:
         return f"Your lease on {issue} {how}; {folded(holder.agent, 40)} works on it now. Stop: your result is refused."
     return f"Your lease on {issue} {how}; it is free. Stop, and claim it again if you mean to go on."
+
+
+def _of_stillness(tx: Tx, row: Row, data: dict[str, Any]) -> list[str]:
+    """It is alive and does not move. Nothing is said of what has ended meanwhile, or goes on."""
+    attempt = lapse.current_attempt(tx)
+    if attempt is None or attempt.id != row.attempt or attempt.warned_at is None:
+        return []
+    what = quoted(data.get("what", ""), 80)
+    how = {
+        lapse.STILL: f"for {data.get('minutes')} min no edit and no note came from you",
+        lapse.FAILING: f"{what} has failed {data.get('times')} times",
+        lapse.CIRCLING: f"the same edit of {what} was made {data.get('times')} times and taken back in between",
+    }[data["why"]]
+    to = attempt.carried_to
+    ends = "" if to is None else f"; your lease ends at {clock.local_time(tx.at(to))} unless you do"
+    return [
+        f"ISSUE-{row.number} {quoted(row.title, 60)} does not move: {how}. A person is told. Save a note on what is in "
+        f"the way and go another way, or finish as failed with what you know{ends}."
+    ]
 
 
 def _of_task(row: Row, data: dict[str, Any]) -> str:

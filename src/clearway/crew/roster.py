@@ -108,6 +108,8 @@ def _shown(tx: Tx, row: Row, advised: frozenset[str]) -> dict[str, Any]:
         shown["issue"] = f"ISSUE-{row.number}"
     if row.client in advised:
         shown["hooks"] = proofs.ADVISORY
+    if row.stuck is not None:
+        shown["stuck"] = row.stuck
     return shown
 
 

@@ -2,6 +2,7 @@
 -- Open sessions, those heard of last first. `holds`: a lease that has not lapsed.
 SELECT s.id, s.agent, s.client, s.doing, s.in_turn, s.beat_at, s.ended_at, s.host, s.boot, s.pidns, s.pid, s.started,
   (SELECT max(a.number) FROM live_attempt a WHERE a.session = s.id AND instr(:attempts, a.id) = 0) AS number,
+  (SELECT max(a.warned_why) FROM live_attempt a WHERE a.session = s.id AND instr(:attempts, a.id) = 0) AS stuck,
   EXISTS (SELECT 1 FROM held_path h WHERE h.session = s.id AND instr(:paths, h.id) = 0)
     OR EXISTS (SELECT 1 FROM live_attempt a WHERE a.session = s.id AND instr(:attempts, a.id) = 0) AS holds
 FROM session s

@@ -36,6 +36,9 @@ _CLIENTS = frozenset({"claude", "codex"})
 _UNQUIET = frozenset({b"CLEARWAY_OFF", b"CLEARWAY_ROOM", b"CLEARWAY_TEST_CLOCK", b"CLEARWAY_SESSION"})
 _OWN_TOOLS = "mcp__clearway__"  # moments.OWN_TOOLS
 _TRAIL_BYTES_MAX = 65_536  # limits.TRAIL_BYTES_MAX
+_PRINT_BYTES_MAX = 8_192  # limits.TRAIL_PRINT_BYTES_MAX
+_RETURNS = 3  # limits.TRAIL_RETURNS
+_PRINT_PRIME = 2**59 - 55  # trail.PRINT_PRIME
 _READS_BYTES_MAX = 65_536  # limits.READS_BYTES_MAX
 _READERS = {"Read": "file_path", "NotebookRead": "notebook_path"}
 _TALLY_BYTES_MAX = 65_536  # limits.TALLY_BYTES_MAX
@@ -86,7 +89,7 @@ def _is_quiet(
         if not root or not _beats(home, _project(root), session):
             return False
         if not asked:  # among others the full step copies what was written
-            return not _has_company(home, _project(root), session) and _remember(home, session, path)
+            return not _has_company(home, _project(root), session) and _remember(home, session, path, given)
         return _holds(home, session, root, path, environ.get(b"CLAUDE_PID", b"").decode(), connect)
     root = _root(cwd) if _is_plain(cwd) else ""
     if not root or not _beats(home, _project(root), session):
@@ -127,15 +130,21 @@ def _is_nothing(command: Any) -> bool:
     return isinstance(command, str) and cannot_write(command) and is_short(command)
 
 
-def _remember(home: str, session: str, path: str) -> bool:
-    """Add the edited file to the session's trail, if there is one that has room."""
-    descriptor = posix.open(f"{home}/run/trail/{session}", posix.O_WRONLY | posix.O_APPEND)
+def _remember(home: str, session: str, path: str, given: dict[str, Any]) -> bool:
+    """Add the edited file to the session's trail, if there is one that has room, and if the same edit was not made
+    again and again: whether it goes in circles is for others to say."""
+    descriptor = posix.open(f"{home}/run/trail/{session}", posix.O_RDWR | posix.O_APPEND)
     try:
         if posix.fstat(descriptor).st_size > _TRAIL_BYTES_MAX:
             return False
         left = posix.stat(path).st_mtime_ns
-        line = dumps([time.time_ns() // 1_000_000, "changed", path, left]) + "\n"  # trail.line
-        posix.write(descriptor, line.encode())
+        step = [time.time_ns() // 1_000_000, "changed", path, left]  # trail.line
+        text = dumps(given).encode("utf-8", "backslashreplace")
+        if len(text) <= _PRINT_BYTES_MAX:
+            step.append(int.from_bytes(text, "big") % _PRINT_PRIME)  # trail.print_of
+            if posix.read(descriptor, 2 * _TRAIL_BYTES_MAX).count(b",%d]\n" % step[4]) + 1 >= _RETURNS:
+                return False
+        posix.write(descriptor, (dumps(step) + "\n").encode())
         return True
     finally:
         posix.close(descriptor)

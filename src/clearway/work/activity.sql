@@ -38,7 +38,7 @@ FROM attempt WHERE id = :id
 SELECT * FROM (
   SELECT a.id, a.issue, a.session, a.agent, a.kind, a.fence, a.lease_ms, a.expires_at, a.acted_at, a.started_wall,
     a.finished_wall, a.result_summary, a.failure_code, a.interruption_code, a.reason_details, a.next_steps,
-    a.verification, i.number, s.named, s.beat_at, s.ended_at,
+    a.verification, a.warned_at, a.warned_why, a.carried_to, i.number, s.named, s.beat_at, s.ended_at,
     CASE WHEN instr(:gone, a.id) > 0 THEN 'expired' ELSE a.status END AS status
   FROM attempt a JOIN issue i ON i.id = a.issue JOIN session s ON s.id = a.session
   WHERE (:issue IS NULL OR a.issue = :issue) AND (:before IS NULL OR a.fence < :before)) listed

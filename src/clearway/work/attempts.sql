@@ -6,7 +6,8 @@ VALUES (:id, :issue, :session, :agent, :kind, 'active', :fence, :token_hash, :le
 
 -- name: find
 SELECT a.id, a.issue, a.session, a.agent, a.kind, a.status, a.fence, a.token_hash, a.context_event, a.lease_ms,
-  a.expires_at, a.acted_at, i.number, s.named, s.beat_at, s.ended_at
+  a.expires_at, a.acted_at, a.warned_at, a.warned_why, a.carried_to, a.started_wall, i.number, s.named, s.beat_at,
+  s.ended_at
 FROM attempt a JOIN issue i ON i.id = a.issue JOIN session s ON s.id = a.session
 WHERE a.id = :id
 
@@ -21,10 +22,13 @@ UPDATE attempt SET session = :session, agent = :agent, expires_at = :expires_at 
 UPDATE attempt SET token_hash = :token_hash WHERE id = :id AND token_hash <> :token_hash
 
 -- name: renew
-UPDATE attempt SET lease_ms = :lease_ms, acted_at = :now, expires_at = :expires_at WHERE id = :id
+UPDATE attempt SET lease_ms = :lease_ms, acted_at = :now, expires_at = :expires_at, warned_at = NULL,
+  warned_why = NULL, carried_to = NULL
+WHERE id = :id
 
 -- name: act
-UPDATE attempt SET acted_at = :now, expires_at = :expires_at WHERE id = :id
+UPDATE attempt SET acted_at = :now, expires_at = :expires_at, warned_at = NULL, warned_why = NULL, carried_to = NULL
+WHERE id = :id
 
 -- name: note
 INSERT INTO attempt_note (id, attempt, issue, kind, content, next_steps, important, created_wall)

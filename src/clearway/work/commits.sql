@@ -15,4 +15,4 @@ VALUES (:id, :issue, :attempt, 'commit', :uri, :title, :wall)
 
 -- A commit is an act: signs of life carry the attempt on from here.
 -- name: act
-UPDATE attempt SET acted_at = :now WHERE id = :id
+UPDATE attempt SET acted_at = :now, warned_at = NULL, warned_why = NULL, carried_to = NULL WHERE id = :id

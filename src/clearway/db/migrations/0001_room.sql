@@ -410,7 +410,8 @@ CREATE TABLE comment (
 ) STRICT;
 CREATE INDEX comment_issue ON comment (issue, id);
 
--- Possession of an issue: at most one active attempt each. Only the token's hash is stored.
+-- Possession of an issue: at most one active attempt each. Only the token's hash is stored. `warned_at`: since when its
+-- holder is known to be alive and not to move, and `carried_to`: beats carry the lease no further.
 CREATE TABLE attempt (
   fence INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
@@ -494,6 +495,11 @@ CREATE TABLE review_request (
   event INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
   issue TEXT NOT NULL REFERENCES issue (id),
+  warned_at INTEGER,
+  warned_why TEXT CHECK (warned_why IN ('still', 'failing', 'circling')),
+  carried_to INTEGER,
+  CHECK ((warned_at IS NULL) = (warned_why IS NULL)),
+  CHECK (carried_to IS NULL OR warned_at IS NOT NULL),
   issue_version INTEGER NOT NULL,
   target_event INTEGER NOT NULL,
   artifacts TEXT NOT NULL,
@@ -633,7 +639,7 @@ CREATE VIEW search_text AS
 -- What other rooms of the house may see of possession (work sees held_path, crew sees live_attempt).
 CREATE VIEW live_attempt AS
   SELECT a.id, a.issue, a.session, a.agent, a.kind, a.fence, a.expires_at, a.lease_ms, a.acted_at, a.claimed_at,
-    i.number, i.title
+    a.started_wall, a.warned_at, a.warned_why, a.carried_to, i.number, i.title
   FROM attempt a JOIN issue i ON i.id = a.issue
   WHERE a.status = 'active';
 CREATE VIEW issue_name AS SELECT id, number, title FROM issue;

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 
 from clearway.surfaces.moments import OWN_TOOLS, has_others
-from clearway.surfaces.moments.before import given
+from clearway.surfaces.moments.before import given, input_of
+from clearway.trail import print_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clearway.db.tx import Tx
+    from clearway.guard.toolcall import ToolCall
     from clearway.opencalls import OpenCall
     from clearway.surfaces.moments import Decision, Visit
 
+_JOINS = frozenset("|;&\n")
 _OPENED = frozenset({"shell", "agent", "mcp"})
 
 
@@ -80,14 +83,33 @@ def _remember(visit: Visit) -> None:
         from clearway.surfaces.moments import reading
 
         paths = [_absolute(target.path, visit.caller.cwd) for target in call.targets]
-        visit.trail.changed(visit.key, visit.rooms.clock.wall(), paths)
+        if visit.trail.changed(visit.key, visit.rooms.clock.wall(), paths, print_of(input_of(call))):
+            _look_closer(visit)
         reading.edited(visit, paths)
         if _are_elsewhere(visit, paths) or visit.minds(_has_something):
             from clearway.surfaces.moments import watching
 
             watching.quietly(visit, lambda: watching.edited(visit, paths))
     elif call.kind == "shell" and not (call.status in (0, None) and glance.is_short(call.command)):
-        visit.trail.ran(visit.key, visit.rooms.clock.wall(), call.command, call.status)
+        if visit.trail.ran(visit.key, visit.rooms.clock.wall(), call.command, _status(call)):
+            _look_closer(visit)
+
+
+def _status(call: ToolCall) -> int | None:
+    """How a command ended. Of a line that may run tests more than its exit status may have to be looked at."""
+    command = call.command
+    if call.status is None or not ("test" in command or "spec" in command) or _JOINS.isdisjoint(command):
+        return call.status
+    from clearway.surfaces.moments import testing
+
+    return testing.status(call)
+
+
+def _look_closer(visit: Visit) -> None:
+    """The session may be alive and not moving."""
+    from clearway.surfaces.moments import stillness
+
+    stillness.look(visit)
 
 
 def _absolute(path: str, cwd: str) -> str:

@@ -132,7 +132,7 @@ def given(call: ToolCall) -> str:
     """What is called, to know its end by if the client gives calls no id."""
     from clearway import wire
 
-    text = f"{call.tool} {call.command or wire.dumps(_input(call))}"
+    text = f"{call.tool} {call.command or wire.dumps(input_of(call))}"
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -140,7 +140,8 @@ def sentence(refusal: Refusal) -> str:
     return f"{refusal.code}: {refusal.message}"
 
 
-def _input(call: ToolCall) -> object:
+def input_of(call: ToolCall) -> object:
+    """What the call was given, as its client has it."""
     names = ("tool_input", "toolInput", "input", "toolArgs", "args")
     return next((call.raw[name] for name in names if call.raw.get(name) is not None), None)
 
@@ -199,7 +200,7 @@ def _gits(visit: Visit, found: ShellWrites | None) -> list[GitRun]:
         return [] if found is None else found.gits
     from clearway.guard import gittools
 
-    run = gittools.run_of(call.tool, _input(call), visit.caller.cwd)
+    run = gittools.run_of(call.tool, input_of(call), visit.caller.cwd)
     return [] if run is None else [run]
 
 
@@ -332,6 +333,11 @@ def _ask(visit: Visit, wanted: Wanted, opened: OpenCall | None) -> list[int]:
         starts = verdict.look_run(tx, wanted.runs, wanted.needs)
         return free, starts, verdict.is_due(tx, wanted.edits), waived
 
+    def look_again(tx: Tx) -> None:
+        verdict.look(tx, wanted.edits)
+        _look_swept(tx, wanted)
+        verdict.look_run(tx, wanted.runs, wanted.needs)
+
     def claim(tx: Tx) -> list[int]:
         _look_swept(tx, wanted)
         verdict.look(tx, [place for place in wanted.edits if place.absolute in passing])
@@ -345,12 +351,9 @@ def _ask(visit: Visit, wanted: Wanted, opened: OpenCall | None) -> list[int]:
     try:
         free, starts, due, waived = room.run(look, caller=visit.caller, writes=False)
     except Refusal as refusal:
-        if refusal.code not in _TOLD_AGAIN:
-            raise
-        try:  # asked again as a write, the refusal is told to the log, and a lease that lapsed meanwhile is seen
-            return room.run(claim, caller=visit.caller, durable=False)
-        except Refusal as again:
-            raise (again if again.code in _TOLD_AGAIN else refusal) from None
+        if refusal.code in _TOLD_AGAIN:  # asked again as a write, it is told to the log; the client need not wait
+            visit.later.append(lambda: room.run(look_again, caller=visit.caller, durable=False))
+        raise
     if waived:
         visit.decision.warning += f"{waived}\n"
     if visit.call.kind == "shell" and free:
@@ -393,7 +396,7 @@ def _renew(visit: Visit, room: Room) -> None:
 
 def _goes_on(call: ToolCall) -> bool:
     """Whether the client says that the call is to run in the background."""
-    asked = _input(call)
+    asked = input_of(call)
     if not isinstance(asked, dict):
         return False
     said: dict[str, Any] = asked  # pyright: ignore[reportUnknownVariableType]
