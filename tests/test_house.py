@@ -29,8 +29,8 @@ FILE_LINES_MAX = 700
 
 # A room of the house is a folder of the package, or a module directly in it. Arrows point downwards only.
 PURE = {
-    "errors", "clock", "children", "alive", "platforms", "limits", "lifecycle", "leasing", "paths", "testruns", "untrusted",
-    "wire",
+    "errors", "clock", "children", "alive", "platforms", "limits", "lifecycle", "leasing", "paths", "testruns",
+    "untrusted", "wire",
 }  # fmt: skip
 GROUND = PURE | {
     "driver",
@@ -44,8 +44,8 @@ GROUND = PURE | {
     "db",
     "op",
     "arguments",
-}
     "kinds",
+}
 GROUND |= {"lapse", "policy"}
 NOUNS = {"work", "crew", "guard"}
 INSIDE = GROUND | NOUNS | {"catalog", "room", "rooms", "keeping", "retention", "scene", "replay"}
