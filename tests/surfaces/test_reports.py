@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 import pytest
 from tests.surfaces.conftest import Terminal
+
+from clearway.surfaces import drawings
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -196,3 +199,31 @@ def test_an_incident_is_bounded_and_says_what_it_left_out(busy: Terminal, monkey
     assert len(found["events"]) == 3
     assert found["left_out"] > 5
     assert "left out" in busy("incident", "--from", "1").out
+
+
+def test_in_a_drawing_what_waits_stands_behind_and_no_arrow_crosses_a_box() -> None:
+    chance = random.Random("drawings")
+    for _ in range(30):
+        count = chance.randint(2, 20)
+        names = [f"ISSUE-{number}" for number in range(count)]
+        edges = [
+            {"source": names[one], "target": names[other], "type": "blocks"}
+            for one in range(count)
+            for other in range(one + 1, count)
+            if chance.random() < 0.2
+        ]
+        nodes = [{"display_id": name, "title": name, "status": "ready"} for name in names]
+        drawn = drawings.waiting({"nodes": nodes, "edges": edges})
+        assert bool(drawn) == bool(edges)
+        boxes = {
+            name: (int(x), int(y))
+            for x, y, name in re.findall(r'<rect x="(\d+)" y="(\d+)"[^>]*/><text[^>]*>(ISSUE-\d+) ', drawn)
+        }
+        assert set(boxes) == {edge[end] for edge in edges for end in ("source", "target")}
+        assert len(set(boxes.values())) == len(boxes)
+        for edge in edges:
+            assert boxes[edge["source"]][0] < boxes[edge["target"]][0]
+        for level in re.findall(r" (\d+) (\d+)H(\d+)", drawn):  # where an arrow passes a column
+            begins, y, ends = map(int, level)
+            crossed = [box for box in boxes.values() if begins <= box[0] < ends and box[1] <= y <= box[1] + 42]
+            assert not crossed

@@ -32,8 +32,8 @@ body{margin:0 auto;max-width:70rem;padding:1.5rem;background:var(--paper);color:
 font:15px/1.5 system-ui,sans-serif}
 h1{font-size:1.5rem;margin:0 0 .25rem}h2{font-size:1.1rem;margin:2rem 0 .5rem}p{margin:.25rem 0}
 table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.3rem .75rem .3rem 0;
-border-bottom:1px solid var(--line);overflow-wrap:anywhere}th{color:var(--soft);font-weight:500;white-space:nowrap}
-td:first-child{white-space:nowrap}.wide{overflow-x:auto}svg{max-width:100%;height:auto}
+border-bottom:1px solid var(--line);overflow-wrap:break-word}th{color:var(--soft);font-weight:500;white-space:nowrap}
+td:first-child{white-space:nowrap;width:5.5rem}.wide{overflow-x:auto}svg{max-width:100%;height:auto}
 .node rect{fill:var(--band);stroke:var(--line)}.node text{fill:var(--ink);font:12px system-ui,sans-serif}
 .node .soft{fill:var(--soft);font-size:11px}.edge{fill:none;stroke:var(--soft)}
 .in_progress rect{stroke:#0b76d1;stroke-width:2}.review rect{stroke:#8a4bd1;stroke-width:2}
