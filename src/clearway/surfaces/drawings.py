@@ -1,7 +1,7 @@
 """What waits for what, as a drawing: issues in columns from left to right, each behind all that it waits for.
 
-An arrow over several columns gets a lane of its own in those between, so that it crosses no box. Plain SVG with classes,
-whose colours the page gives. Titles are cut and escaped; nothing in a drawing can be clicked.
+An arrow over several columns gets a lane of its own in those between, so that it crosses no box. Plain SVG with
+classes, whose colours the page gives. Titles are cut and escaped; nothing in a drawing can be clicked.
 """
 
 from __future__ import annotations
