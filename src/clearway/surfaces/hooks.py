@@ -62,6 +62,14 @@ class Answer:
         self._visit = visit
         self._said = said
 
+    def tell(self) -> None:
+        """It has been given: what else there is to do, whoever has read it. Nothing that goes wrong now may spoil it."""
+        for act in () if self._visit is None else self._visit.later:
+            try:
+                act()
+            except Exception:
+                continue
+
     def count(self, micros: int) -> None:
         """It has been given, and took so long."""
         if self._visit is not None:
@@ -121,6 +129,7 @@ def main(client: str, raw: bytes, *, waited: bool = False, afterwards: Callable[
         if _write(1, said.out) and said.afterwards is not None:
             said.afterwards()
         _write(2, said.err)
+        said.tell()
         said.count(quiet.elapsed())
         if afterwards is not None:
             afterwards()
@@ -134,6 +143,7 @@ def answer(client: str, raw: bytes, environ: Mapping[str, str]) -> tuple[str, st
     said = answered(client, raw, environ)
     if said.afterwards is not None:
         said.afterwards()
+    said.tell()
     return said.out, said.err, said.code
 
 

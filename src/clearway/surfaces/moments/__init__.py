@@ -73,7 +73,7 @@ def has_others(tx: Tx) -> bool:
 class Visit:
     """One event of one client, and where its answer is found."""
 
-    __slots__ = ("_home", "_looked", "_unread", "_unseen", "call", "caller", "calls", "decision", "rooms")
+    __slots__ = ("_home", "_looked", "_unread", "_unseen", "call", "caller", "calls", "decision", "later", "rooms")
 
     def __init__(self, call: ToolCall, rooms: Rooms, caller: Caller) -> None:
         self.call = call
@@ -81,6 +81,7 @@ class Visit:
         self.caller = caller
         self.calls = OpenCalls(rooms.settings.home, rooms.clock)
         self.decision = Decision()
+        self.later: list[Callable[[], object]] = []  # what can wait until the answer is out
         self._unseen: list[tuple[Room, list[int]]] = []
         self._unread: list[tuple[Room, list[int]]] = []
         self._home: Room | None = None
