@@ -54,9 +54,11 @@ def hook(worker: Worker, host: Host, connection: socket.socket, pid: int, frame:
         said = hooks.answered(frame.client, frame.payload, environ, standing)
         told = said.afterwards is not None and bool(said.out)
         host_wire.send(connection, host_wire.hook_answer(said.out, said.err, said.code, wants_to_know=told))
+        took = quiet.elapsed(began)
+        said.tell()
         if said.afterwards is not None and (not told or _was_taken(connection)):
             said.afterwards()
-        said.count(quiet.elapsed(began))
+        said.count(took)
     except OSError:
         pass  # it is gone
     except Exception as error:  # it asks the room itself

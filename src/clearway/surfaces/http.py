@@ -219,6 +219,7 @@ class Http:
                 said = hooks.answered(client, payload, environ, standing)
                 if said.afterwards is not None:
                     said.afterwards()
+                said.tell()
                 return said
             finally:
                 standing.close()
