@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clearway import policy, replay
-from clearway.crew import agents, figures, holdings, leases, messages, roster, story, tasks
+from clearway.crew import agents, failover, figures, holdings, leases, messages, quotas, roster, story, tasks
 from clearway.op import Operation, operation_of
 from clearway.work import (
     activity,
@@ -78,6 +78,9 @@ _FUNCTIONS = (
     tasks.list_tasks,
     tasks.retry_task,
     tasks.cancel_task,
+    quotas.report_limit,
+    quotas.list_limits,
+    failover.activate_failover,
     projects.get_project,
     projects.update_project,
     transfer.export_project,

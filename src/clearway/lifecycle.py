@@ -68,6 +68,9 @@ TASK_STATES = tuple(TASK_TRANSITIONS)
 TASK_OUTCOMES = ("succeeded", "failed", "needs_review")
 TASK_REPORTS = ("started", *TASK_OUTCOMES)  # what who has it says of it
 
+# What says that a provider's limit is reached: whom it stops, the provider asked, the class of its error, the time it
+# says to try again, a program of one's own by its exit status, or a person.
+QUOTA_SOURCES = ("reported", "codex_app_server", "error_class", "retry_after", "exit_status", "human")
 MESSAGE_KINDS = ("chat", "task", "broadcast", "control", "result")
 ACTIVITY_TYPES = ("comments", "decisions", "reviews", "attempt_notes", "attempts", "events")
 SEARCHED = ("issue", "comment", "decision", "attempt_note", "attempt", "artifact", "review")

@@ -96,6 +96,19 @@ RESULT_CHARS = 1_500  # of a result that came too late, in a list
 DELAY_SECONDS_MAX = 30 * 86_400
 OVERDUE_SECONDS_MAX = 30 * 86_400
 
+# --- what providers allow, and who goes on then -------------------------------------------------------------------
+QUOTA_SECONDS_MAX = 7 * 86_400  # how far away the end of a provider's limit may be
+TRIED_EVERY_MS = 15 * 60_000  # after a limit's end one task is tried, and the next so much later
+TRIES_MAX = 4  # then nobody guesses any more
+LIMITED_GRACE_SECONDS = 60  # so long a task waits for an agent that is at its limit
+SILENT_GRACE_SECONDS = 900  # and for one that gives no sign of life
+GRACE_SECONDS_MAX = 86_400
+FALLBACKS_CHARS_MAX = 2_000
+FALLBACKS_MAX = 8  # in one chain
+MOVED_AT_ONCE = 50
+SICK_WITHIN_MS = 30 * 60_000  # whoever lost so many tasks in a row within this time is given no others' tasks
+SICK_AFTER = 2
+
 # --- paths ------------------------------------------------------------------------------------------------------
 PATH_CHARS_MAX = 4_096
 PATHS_PER_CLAIM_MAX = 64

@@ -15,14 +15,19 @@ from clearway.errors import Refusal
 from clearway.limits import (
     ADDRESS_CHARS_MAX,
     DECLARED_COMMANDS_CHARS_MAX,
+    FALLBACKS_CHARS_MAX,
+    FALLBACKS_MAX,
+    GRACE_SECONDS_MAX,
     ISSUE_LEASE_SECONDS,
     ISSUE_LEASE_SECONDS_MAX,
     ISSUE_LEASE_SECONDS_MIN,
+    LIMITED_GRACE_SECONDS,
     PATH_LEASE_SECONDS,
     PATH_LEASE_SECONDS_MAX,
     PATH_LEASE_SECONDS_MIN,
     RETENTION_DAYS,
     RETENTION_DAYS_MAX,
+    SILENT_GRACE_SECONDS,
     TASK_LAPSES,
     TASK_LAPSES_MAX,
     TASK_LEASE_SECONDS,
@@ -48,6 +53,9 @@ _THEIRS = (
     ("AGENT_LEASE_RETENTION_DAYS", "retention_days"),
     ("AGENT_LEASE_HUMAN", "human"),
     ("AGENT_LEASE_TASK_SENDERS", "task_senders"),
+    ("AGENT_LEASE_FALLBACKS", "fallbacks"),
+    ("AGENT_LEASE_FAILOVER_GRACE", "failover.limited_seconds"),
+    ("AGENT_LEASE_OFFLINE_GRACE", "failover.silent_seconds"),
 )
 _THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -91,6 +99,13 @@ SETTINGS = {
         str(TASK_LAPSES), "who takes a task may be lost so often; then it is given up", bounds=(1, TASK_LAPSES_MAX)
     ),
     "task_senders": Setting("*", "who may give tasks: names separated by commas, or * for all"),
+    "fallbacks": Setting("", "who takes the tasks of an agent that cannot: codex=claude-code,gemini;gemini=codex"),
+    "failover.limited_seconds": Setting(
+        str(LIMITED_GRACE_SECONDS), "so long a task waits for an agent at its limit", bounds=(0, GRACE_SECONDS_MAX)
+    ),
+    "failover.silent_seconds": Setting(
+        str(SILENT_GRACE_SECONDS), "and for one that gives no sign of life", bounds=(1, GRACE_SECONDS_MAX)
+    ),
     "overlap": Setting("note", "the same path held in another worktree", words=("note", "refuse")),
     "worktree_binding": Setting("on", "a session writes only in its own worktree", words=("on", "off")),
     "subagents": Setting("share", "subagents of one session and each other's paths", words=("share", "exclude")),
@@ -163,6 +178,11 @@ def declared(tx: Tx) -> list[tuple[list[str], list[str]]]:
     return _commands(value(tx, "declared_commands"))
 
 
+def fallbacks(tx: Tx) -> dict[str, list[str]]:
+    """Who takes the tasks of an agent that cannot, in their order."""
+    return _chains(value(tx, "fallbacks"))
+
+
 def is_paused(tx: Tx) -> bool:
     """Whether the guard of this room is off now."""
     at = tx.opening
@@ -195,12 +215,13 @@ def set_setting(tx: Tx, name: SettingName, value: SettingValue | None = None) ->
     only_the_human(tx, "changes settings")
     if SETTINGS[_known(name)].here:  # whoever shares the room would start a program here, or be sent what is run here
         raise Refusal("INVALID_ARGUMENT", f"{name} is a matter of each machine: it stands in your config.toml.")
-    if value is None:
+    kept = None if value is None else checked(name, value, name)
+    event = tx.tell("setting_changed", name=name, value=value)
+    if kept is None:
         tx.change(SQL.forget, name=name)
     else:
-        tx.change(SQL.keep, name=name, value=checked(name, value, name))
+        tx.change(SQL.keep, name=name, value=kept, event=event)
     tx.settings = {row.name: row.value for row in tx.all(SQL.all)}
-    tx.tell("setting_changed", name=name, value=value)
     return _shown(tx, name)
 
 
@@ -244,8 +265,12 @@ def checked(name: str, given: str, where: str) -> str:
         allowed = f"a whole number from {setting.low} to {setting.high}"
     elif name == "declared_commands":
         fits, allowed = _reads_as_commands(text), "commands separated by ; with their @resources at the end of each"
+    elif name == "test_commands":
+        fits, allowed = len(text) <= DECLARED_COMMANDS_CHARS_MAX and text.isprintable(), "commands separated by ;"
     elif name == "task_senders":
         fits, allowed = _reads_as_names(text), "names separated by commas, or * for all"
+    elif name == "fallbacks":
+        fits, allowed = _reads_as_chains(text), "chains such as codex=claude-code,gemini;gemini=codex"
     elif name == "classifier_address":
         fits, allowed = _is_safe_address(text), "a command, https://..., or http:// and an address of this machine"
     else:
@@ -265,8 +290,6 @@ def _found(tx: Tx, name: str) -> tuple[str, str]:
     """The value that holds, and where it was found."""
     outside: Outside = tx.outside
     if name in outside.environment:
-    elif name == "test_commands":
-        fits, allowed = len(text) <= DECLARED_COMMANDS_CHARS_MAX and text.isprintable(), "commands separated by ;"
         return outside.environment[name], "environment"
     kept = _kept(tx)
     if name in kept and not SETTINGS[name].here:
@@ -340,6 +363,30 @@ def _reads_as_names(text: str) -> bool:
 
     names = [name.strip() for name in text.split(",")]
     return text == "*" or (len(names) <= _NAMES_MAX and all(agent_name(name, fallback="") == name for name in names))
+
+
+def _reads_as_chains(text: str) -> bool:
+    from clearway.config import agent_name
+
+    parts = [part for part in text.split(";") if part.strip()]
+    chains = _chains(text)
+    names = [name for agent, others in chains.items() for name in (agent, *others)]
+    return (
+        len(text) <= FALLBACKS_CHARS_MAX
+        and len(chains) == len(parts) <= _NAMES_MAX
+        and all(others and len(others) <= FALLBACKS_MAX and agent not in others for agent, others in chains.items())
+        and all(agent_name(name, fallback="") == name for name in names)
+    )
+
+
+def _chains(text: str) -> dict[str, list[str]]:
+    chains: dict[str, list[str]] = {}
+    for part in text.split(";"):
+        agent, _, others = part.partition("=")
+        if agent.strip():
+            named = [name.strip() for name in others.split(",")]
+            chains[agent.strip()] = list(dict.fromkeys(name for name in named if name))
+    return chains
 
 
 def _is_safe_address(text: str) -> bool:

@@ -2,7 +2,8 @@
 SELECT name, value FROM setting
 
 -- name: keep
-INSERT INTO setting (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+INSERT INTO setting (name, value, event) VALUES (:name, :value, :event)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value, event = excluded.event
 
 -- name: forget
 DELETE FROM setting WHERE name = :name

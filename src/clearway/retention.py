@@ -34,7 +34,17 @@ PASSING = (
     *("paths_claimed", "paths_released", "overlap_noted", "path_leaked", "path_changed_outside", "path_restored"),
     *("message_sent", "message_seen", "message_taken", "message_released", "message_undeliverable"),
     *("task_leased", "task_started", "task_ended", "task_lapsed", "task_adopted", "task_retried", "task_cancelled"),
-    *("task_expired", "refused", "command_classified", "work_rescued", "doctor"),
+    *(
+        "task_expired",
+        "task_given_back",
+        "task_moved",
+        "limit_reported",
+        "limit_cleared",
+        "refused",
+        "command_classified",
+        "work_rescued",
+        "doctor",
+    ),
 )
 
 

@@ -145,17 +145,17 @@ class Room:
 
     def settle(self) -> bool:
         """Let time pass in a room that nobody asks: who loses something by it is told then. Whether anybody did."""
-        from clearway.crew import messages
+        from clearway.crew import failover, messages
 
         caller = Caller("clearway", host=self.liveness.host)
         tx = self._begin(caller, writes=False)
         try:
             late = any((*lapse.gone(tx), lapse.gone_tasks(tx))) or bool(lapse.dead_sessions(tx))
-            late = late or messages.are_overdue(tx)
+            late = late or messages.are_overdue(tx) or bool(failover.due(tx))
         finally:
             tx.rollback()
         if late:
-            self.tidy(lambda tx: (lapse.lapse(tx), messages.settle(tx)), wait_ms=0)
+            self.tidy(lambda tx: (lapse.lapse(tx), messages.settle(tx), failover.sweep(tx)), wait_ms=0)
         return late
 
     def tidy(self, act: Callable[[Tx], Answer], *, wait_ms: int | None = None) -> Answer:

@@ -217,6 +217,15 @@ def _guard_resumed(scene: Scene, _: Row, __: dict[str, Any]) -> None:
     scene.paused = None
 
 
+_TASK_FREE = (
+    "task_ended",
+    "task_lapsed",
+    "task_cancelled",
+    "task_expired",
+    "task_retried",
+    "task_given_back",
+    "task_moved",
+)
 _ACTS: dict[str, Callable[[Scene, Row, dict[str, Any]], None]] = {
     "issue_created": _issue_is,
     "status_changed": _issue_is,
@@ -241,7 +250,7 @@ _ACTS: dict[str, Callable[[Scene, Row, dict[str, Any]], None]] = {
     "task_leased": _task_taken,
     "task_adopted": _task_taken,
     "task_started": _task_starts,
-    **dict.fromkeys(("task_ended", "task_lapsed", "task_cancelled", "task_expired", "task_retried"), _task_is),
+    **dict.fromkeys(_TASK_FREE, _task_is),
     "guard_paused": _guard_paused,
     "guard_resumed": _guard_resumed,
 }

@@ -158,7 +158,7 @@ def accept_message(tx: Tx, message_id: MessageRef, note: Note | None = None) -> 
     """Take what a message asks; its sender is told, with your note. A task answers its lease_token."""
     message = _readable(tx, message_id)
     if not _is_to_me(tx, message):
-        raise Refusal("NOT_YOURS", f"Message #{message.id} is not to you.", message_id=message.id)
+        raise _not_to_me(message)
     if message.kind not in _ANSWERED:
         show(tx, [message.id])
         return {"message_id": message.id, "state": "done" if message.kind == "result" else "seen"}
@@ -185,12 +185,13 @@ def accept_message(tx: Tx, message_id: MessageRef, note: Note | None = None) -> 
 
 def take_task(tx: Tx, message: Row, note: str | None = None, lease_seconds: int | None = None) -> dict[str, Any]:
     """The caller takes a task, or has it already: with its lease."""
-    from clearway.crew import taskleases
+    from clearway.crew import quotas, taskleases
 
     settle(tx)  # its time may be over
     lease = taskleases.take(tx, message, lease_seconds)
     if message.state in _OPEN:
         _take(tx, message, note)
+        quotas.trying(tx, message.id)
     return {"message_id": message.id, "state": "taking", **lease}
 
 
@@ -268,6 +269,7 @@ def show(tx: Tx, ids: list[int]) -> None:
 def line(message: Row, chars: int = SHOWN_CHARS_MAX) -> str:
     """A message as a model is told of it: who says it first, and the whole of it on one line that it cannot leave."""
     where = "everybody" if message.recipient == EVERYBODY else folded(message.recipient, 40)
+    where += "" if message.addressed_to is None else f" (it was {folded(message.addressed_to, 40)}'s, which cannot)"
     urgent = "urgent " if _is_urgent(message.kind, message.priority) else ""
     head = (
         f"[clearway] Message #{message.id}, {urgent}{message.kind} from {_sender(message)} to {where}, {_at(message)}"
@@ -514,8 +516,19 @@ def _is_to_me(tx: Tx, message: Row) -> bool:
 
 def _may_read(tx: Tx, message: Row) -> bool:
     return (
-        tx.caller.human or message.recipient == EVERYBODY or message.sender == tx.caller.agent or _is_to_me(tx, message)
+        tx.caller.human
+        or message.recipient == EVERYBODY
+        or tx.caller.agent in (message.sender, message.addressed_to)
+        or _is_to_me(tx, message)
     )
+
+
+def _not_to_me(message: Row) -> Refusal:
+    if message.addressed_to is None:
+        return Refusal("NOT_YOURS", f"Message #{message.id} is not to you.", message_id=message.id)
+    now = folded(message.recipient, 40)
+    said = f"Task #{message.id} went to {now} when you could not take it; leave it to {now}."
+    return Refusal("NOT_YOURS", said, message_id=message.id, agent=message.recipient)
 
 
 def _readable(tx: Tx, id: int) -> Row:
@@ -547,7 +560,7 @@ def _held_back(tx: Tx, text: str) -> str | None:
 
 
 def _sent_before(known: Row, recipient: str, text: str) -> dict[str, Any]:
-    if known.recipient != recipient or known.text != redacted(text):
+    if recipient not in (known.recipient, known.addressed_to) or known.text != redacted(text):
         raise Refusal(
             "IDEMPOTENCY_CONFLICT",
             f"This dedupe_key was used for message #{known.id}, which says something else; use a new key.",

@@ -5,7 +5,7 @@ VALUES (:id, :kind, :sender, :sender_session, :recipient, :recipient_session, :t
   :dedupe_key, 'queued', :held_back, :not_before, :expires_at, :now, :wall)
 
 -- name: known_key
-SELECT id, state, kind, recipient, text FROM message WHERE sender = :sender AND dedupe_key = :key
+SELECT id, state, kind, recipient, addressed_to, text FROM message WHERE sender = :sender AND dedupe_key = :key
 
 -- name: find
 SELECT * FROM message WHERE id = :id

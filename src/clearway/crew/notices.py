@@ -119,6 +119,10 @@ def _of_task(row: Row, data: dict[str, Any]) -> str:
     if row.type == "task_lapsed":
         how = _HOW[data["why"]].format(at=_at(row))
         return f"Your lease on {task} {how}. Stop; accept_message {data['task']} takes it again if it is still free."
+    if row.type == "task_moved":
+        why = "you gave no sign of life" if data["why"] == "silent" else "you were at your provider's limit"
+        now = folded(data["to"], 40)
+        return f"Your {task} went to {now} at {_at(row)}, since {why}. Leave it to {now}: your result is refused."
     if row.type == "task_cancelled":
         return f"Your {task} was cancelled by {who} at {_at(row)}. Stop working on it."
     return f"Your {task} is held by {who}, which showed its token, since {_at(row)}. Stop: your result is refused."

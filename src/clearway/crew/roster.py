@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from clearway import policy, proofs
 from clearway.alive import Process
-from clearway.crew import messages
+from clearway.crew import messages, quotas
 from clearway.crew.agents import presence, seen
 from clearway.db import Row, statements
 from clearway.errors import Refusal
@@ -69,7 +69,7 @@ def is_here(tx: Tx, row: Row) -> bool:
         return True
     if row.ended_at is not None:
         return False
-    return _is_running(tx, row) or presence(tx, row) != "offline"
+    return is_running(tx, row) or presence(tx, row) != "offline"
 
 
 def listed(tx: Tx) -> tuple[list[dict[str, Any]], int]:
@@ -83,7 +83,9 @@ def listed(tx: Tx) -> tuple[list[dict[str, Any]], int]:
     counted = len(others) - len(shown) + (ended.count if ended is not None else 0)
     shown.sort(key=lambda row: (_ORDER.index(presence(tx, row)), -seen(tx, row), row.id))
     advised = proofs.advised(tx.outside.home)
-    return [_shown(tx, row, advised) for row in shown[:ROOM_ITEMS_MAX]], counted + len(shown[ROOM_ITEMS_MAX:])
+    limits = quotas.limited(tx)
+    listed = [_shown(tx, row, advised, limits.get(row.agent)) for row in shown[:ROOM_ITEMS_MAX]]
+    return listed, counted + len(shown[ROOM_ITEMS_MAX:])
 
 
 def of_two_names(tx: Tx) -> list[dict[str, str]]:
@@ -95,32 +97,32 @@ def of_two_names(tx: Tx) -> list[dict[str, str]]:
     return list(by_session.values())
 
 
-def _shown(tx: Tx, row: Row, advised: frozenset[str]) -> dict[str, Any]:
-    shown = {
-        "agent": row.agent,
-        "session": row.id,
-        "presence": presence(tx, row),
-        "seen_at": tx.iso(seen(tx, row)),
-    }
+def _shown(tx: Tx, row: Row, advised: frozenset[str], limit: Row | None) -> dict[str, Any]:
+    here = presence(tx, row)
+    shown = {"agent": row.agent, "session": row.id, "presence": here, "seen_at": tx.iso(seen(tx, row))}
+    if limit is not None and quotas.stops(tx, limit):
+        shown["presence"] = "rate-limited" if here != "offline" else here
+        if limit.until is not None and limit.until > tx.now:
+            shown["limited_until"] = tx.iso(limit.until)
     if row.doing:
         shown["doing"] = row.doing
     if row.number is not None:
         shown["issue"] = f"ISSUE-{row.number}"
-    if row.client in advised:
-        shown["hooks"] = proofs.ADVISORY
     if row.stuck is not None:
         shown["stuck"] = row.stuck
+    if row.client in advised:
+        shown["hooks"] = proofs.ADVISORY
     return shown
 
 
 def _is_forgotten(tx: Tx, row: Row) -> bool:
     """Whether nobody expects it any more. A client whose machine was carried away has no process that could be seen to
     have ended."""
-    return not row.holds and tx.now - seen(tx, row) >= UNHEARD_MS and not _is_running(tx, row)
+    return not row.holds and tx.now - seen(tx, row) >= UNHEARD_MS and not is_running(tx, row)
 
 
-def _is_running(tx: Tx, row: Row) -> bool:
-    """Whether its client's process certainly lives."""
+def is_running(tx: Tx, row: Row) -> bool:
+    """Whether the process of a session's client certainly lives."""
     if row.pid is None or row.host != tx.liveness.host:
         return False
     now = tx.liveness.identify(row.pid)

@@ -138,6 +138,15 @@ def put_back(tx: Tx, lease: Row, why: str) -> None:
     tx.tell("task_lapsed", task=lease.task, fence=lease.fence, why=why, state="pending")
 
 
+def give_back(tx: Tx, lease: Row) -> int:
+    """Who has it cannot go on, and not for its own doing: anybody may take it, and it counts as no loss. Its number."""
+    tx.change(lapse.SQL.lapse_task, fence=lease.fence, wall=tx.wall)
+    tx.change(SQL.set_state, id=lease.task, state="pending")
+    tx.change(lapse.SQL.return_message, id=lease.task)
+    tx.tell("task_given_back", task=lease.task, fence=lease.fence, state="pending")
+    return lease.task
+
+
 def give_up(tx: Tx, id: int) -> None:
     """Nobody will be given this any more: its time is over, or whom it is for will not come back."""
     if tx.change(SQL.expire, id=id):

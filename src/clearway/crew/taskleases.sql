@@ -6,7 +6,7 @@ INSERT INTO task_path (task, path) VALUES (:task, :path) ON CONFLICT (task, path
 
 -- name: find
 SELECT t.id, t.state, t.attempts, t.lapses, t.result, m.kind, m.sender, m.sender_session, m.recipient,
-  m.recipient_session, m.state AS message_state, m.issue, m.reply_to, m.priority, m.held_back, m.not_before,
+  m.recipient_session, m.addressed_to, m.state AS message_state, m.issue, m.reply_to, m.priority, m.held_back, m.not_before,
   m.expires_at, m.text
 FROM task t JOIN message m ON m.id = t.id WHERE t.id = :id
 

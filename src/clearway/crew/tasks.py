@@ -9,7 +9,7 @@ were put away can be asked for again.
 from __future__ import annotations
 
 from clearway import clock, lapse, policy, wire
-from clearway.crew import messages, taskleases
+from clearway.crew import failover, messages, quotas, taskleases
 from clearway.crew.agents import works_for
 from clearway.db import Row, statements
 from clearway.errors import Refusal
@@ -45,7 +45,7 @@ def next_task(tx: Tx, lease_seconds: TaskSeconds | None = None) -> dict[str, Any
     """
     task = hand_out(tx, lease_seconds)
     if task is None:
-        waiting = _why_none(tx)
+        waiting = quotas.in_the_way(tx) or _why_none(tx)
         return {"task": None, **({"waiting": waiting} if waiting else {})}
     return {"task": task}
 
@@ -58,7 +58,10 @@ def hand_out(
     since, until: only what has come between these moments (room ms).
     """
     messages.settle(tx)
+    failover.sweep(tx)
     mine = tx.one(SQL.unstarted, session=tx.caller.key)
+    if mine is None and quotas.in_the_way(tx) is not None:
+        return None
     asked = {"now": tx.now, "since": since, "until": tx.now if until is None else until}
     chosen = mine or tx.one(SQL.next, session=tx.caller.key, **asked, **_names(tx))
     if chosen is None:
@@ -106,6 +109,7 @@ def update_task(
         return {"task_id": task.id, "state": state, "lease_expires_at": tx.iso(until)}
     taskleases.end(tx, lease, state)
     tx.tell("task_ended", task=task.id, fence=lease.fence, state=state)
+    quotas.tried(tx, lease.agent, task.id, state)
     tx.change(SQL.close, id=task.id)
     message = tx.one(messages.SQL.find, id=task.id)
     assert message is not None
@@ -246,6 +250,8 @@ def _waits_for(tx: Tx, task: Row) -> dict[str, Any]:
 def _links(tx: Tx, task: Row) -> dict[str, Any]:
     """What belongs to a task: the message it answers, its issue, its paths."""
     shown: dict[str, Any] = {} if task.reply_to is None else {"reply_to": task.reply_to}
+    if task.addressed_to is not None:
+        shown["moved_from"] = task.addressed_to
     issue = None if task.issue is None else tx.one(messages.SQL.issue_name, id=task.issue)
     if issue is not None:
         shown["issue_id"] = f"ISSUE-{issue.number}"

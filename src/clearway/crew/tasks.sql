@@ -38,7 +38,7 @@ SELECT path FROM task_path WHERE task = :task ORDER BY path
 -- name: list
 -- `shown` is the state that the next write would find.
 SELECT q.* FROM (
-  SELECT m.id, m.sender, m.recipient, m.text, m.priority, m.reply_to, m.issue, m.held_back, m.not_before, m.expires_at,
+  SELECT m.id, m.sender, m.recipient, m.addressed_to, m.text, m.priority, m.reply_to, m.issue, m.held_back, m.not_before, m.expires_at,
     m.sent_wall, t.attempts, t.result, l.fence, l.session, l.agent AS holder, l.expires_at AS lease_expires_at,
     CASE
       WHEN t.state IN ('leased', 'started') AND l.fence IS NULL AND t.lapses + 1 >= t.lapses_max THEN 'dead_letter'

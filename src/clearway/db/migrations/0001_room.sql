@@ -23,10 +23,12 @@ CREATE TABLE room (
   CHECK (paused_at IS NOT NULL OR paused_until IS NULL)
 ) STRICT;
 
--- What the people of this room have decided (policy.py). Only what differs from the default of the house.
+-- What the people of this room have decided (policy.py). Only what differs from the default of the house. `event`: the
+-- one that told of it.
 CREATE TABLE setting (
   name TEXT PRIMARY KEY,
-  value TEXT NOT NULL
+  value TEXT NOT NULL,
+  event INTEGER NOT NULL
 ) STRICT;
 
 -- Every schema change that was applied, with the checksum of its text.
@@ -88,7 +90,8 @@ CREATE TABLE notice (
 ) STRICT;
 
 -- What agents say to each other (crew/messages.py). Its number is that of the event that tells of it. `held_back`: why
--- a person should read it first. `taken_by`: the session that took it, or answered.
+-- a person should read it first. `taken_by`: the session that took it, or answered. `addressed_to`: whom it was for at
+-- first, where it has been moved since (crew/failover.py).
 CREATE TABLE message (
   id INTEGER PRIMARY KEY,
   kind TEXT NOT NULL CHECK (kind IN ('chat', 'task', 'broadcast', 'control', 'result')),
@@ -104,6 +107,7 @@ CREATE TABLE message (
   state TEXT NOT NULL CHECK (state IN ('queued', 'seen', 'taking', 'done', 'undeliverable')),
   held_back TEXT,
   note TEXT,
+  addressed_to TEXT,
   taken_by TEXT,
   not_before INTEGER NOT NULL,
   expires_at INTEGER,
@@ -118,6 +122,7 @@ CREATE INDEX message_open ON message (recipient, id) WHERE state IN ('queued', '
 CREATE INDEX message_recipient ON message (recipient, id);
 CREATE INDEX message_sender ON message (sender, id);
 CREATE INDEX message_expiry ON message (expires_at) WHERE expires_at IS NOT NULL AND state IN ('queued', 'seen');
+CREATE INDEX message_moved ON message (recipient) WHERE addressed_to IS NOT NULL AND state IN ('queued', 'seen');
 CREATE INDEX message_session ON message (recipient_session) WHERE recipient_session IS NOT NULL;
 
 -- What somebody is asked to do (crew/tasks.py): a message of the kind task, under the same number. `attempts`: how often
@@ -163,6 +168,61 @@ CREATE UNIQUE INDEX task_lease_live ON task_lease (task) WHERE status = 'held';
 CREATE INDEX task_lease_task ON task_lease (task, fence);
 CREATE INDEX task_lease_session ON task_lease (session) WHERE status = 'held';
 CREATE INDEX task_lease_expiry ON task_lease (expires_at) WHERE status = 'held';
+CREATE INDEX task_lease_agent ON task_lease (agent, fence);
+
+-- Agents whose provider lets them do no more for now (crew/quotas.py). `until`: when that is over, if that was said;
+-- `source`: what said it; `event`: the one that told of it first. `tries`: how often one task was handed out after its
+-- end to see whether it is over, `tried_at`: when last, `tried_task`: which.
+CREATE TABLE quota (
+  agent TEXT PRIMARY KEY,
+  until INTEGER,
+  reason TEXT NOT NULL,
+  source TEXT NOT NULL,
+  event INTEGER NOT NULL,
+  reported_at INTEGER NOT NULL,
+  reported_wall INTEGER NOT NULL,
+  tries INTEGER NOT NULL DEFAULT 0 CHECK (tries >= 0),
+  tried_at INTEGER,
+  tried_task INTEGER,
+  CHECK ((tried_at IS NULL) = (tries = 0))
+) STRICT;
+
+-- How tasks went from one agent to another that had none of them before (crew/failover.py).
+CREATE TABLE task_move (
+  event INTEGER PRIMARY KEY,
+  task INTEGER NOT NULL,
+  source TEXT NOT NULL,
+  target TEXT NOT NULL,
+  why TEXT NOT NULL CHECK (why IN ('limited', 'silent', 'given_back')),
+  UNIQUE (task, target)
+) STRICT;
+
+-- From which event on the tasks of an agent may go to others, where somebody decided that.
+CREATE TABLE failover_point (
+  agent TEXT PRIMARY KEY,
+  event INTEGER NOT NULL
+) STRICT;
+
+-- What waits for a person and stands in no other table (crew/needs.py), until it is over. `kind` is a word for programs.
+CREATE TABLE need (
+  key TEXT PRIMARY KEY,
+  kind TEXT NOT NULL,
+  agent TEXT,
+  issue TEXT,
+  text TEXT NOT NULL,
+  event INTEGER NOT NULL,
+  opened_wall INTEGER NOT NULL
+) STRICT;
+
+-- What a person was told of outside of this room, by which way; `sent` = 0 while it is being sent.
+CREATE TABLE notified (
+  key TEXT NOT NULL,
+  channel TEXT NOT NULL,
+  sent INTEGER NOT NULL CHECK (sent IN (0, 1)),
+  at INTEGER NOT NULL,
+  PRIMARY KEY (key, channel)
+) STRICT;
+CREATE INDEX notified_age ON notified (at);
 
 -- From when on a worker takes work (crew/workers.py): `since_at` in room time, and the event of that moment.
 CREATE TABLE worker (
@@ -449,6 +509,20 @@ CREATE TABLE attempt_note (
   id TEXT PRIMARY KEY,
   attempt TEXT NOT NULL REFERENCES attempt (id),
   issue TEXT NOT NULL REFERENCES issue (id),
+-- What hooks saw of the tests while an attempt was worked on (work/evidence.py), kept when it ended: how many runs, the
+-- last one and its end where that was told, and when a file was edited last.
+CREATE TABLE attempt_evidence (
+  attempt TEXT PRIMARY KEY REFERENCES attempt (id),
+  verdict TEXT NOT NULL CHECK (verdict IN ('green', 'red', 'stale', 'untested', 'unknown', 'unedited')),
+  runs INTEGER NOT NULL,
+  red_runs INTEGER NOT NULL,
+  edits INTEGER NOT NULL,
+  command TEXT,
+  status INTEGER,
+  ran_wall INTEGER,
+  edited_wall INTEGER
+) STRICT;
+
   kind TEXT NOT NULL CHECK (kind IN ('progress', 'finding', 'warning', 'checkpoint')),
   content TEXT NOT NULL,
   next_steps TEXT,
