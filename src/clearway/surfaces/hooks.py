@@ -70,14 +70,6 @@ class Answer:
             except Exception:
                 continue
 
-    def tell(self) -> None:
-        """It has been given: what else there is to do, whoever has read it. Nothing that goes wrong now may spoil it."""
-        for act in () if self._visit is None else self._visit.later:
-            try:
-                act()
-            except Exception:
-                continue
-
     def count(self, micros: int) -> None:
         """It has been given, and took so long."""
         if self._visit is not None:
@@ -137,7 +129,6 @@ def main(client: str, raw: bytes, *, waited: bool = False, afterwards: Callable[
         if _write(1, said.out) and said.afterwards is not None:
             said.afterwards()
         _write(2, said.err)
-        said.tell()
         said.tell()
         said.count(quiet.elapsed())
         if afterwards is not None:

@@ -338,11 +338,6 @@ def _ask(visit: Visit, wanted: Wanted, opened: OpenCall | None) -> list[int]:
         _look_swept(tx, wanted)
         verdict.look_run(tx, wanted.runs, wanted.needs)
 
-    def look_again(tx: Tx) -> None:
-        verdict.look(tx, wanted.edits)
-        _look_swept(tx, wanted)
-        verdict.look_run(tx, wanted.runs, wanted.needs)
-
     def claim(tx: Tx) -> list[int]:
         _look_swept(tx, wanted)
         verdict.look(tx, [place for place in wanted.edits if place.absolute in passing])
