@@ -113,6 +113,7 @@ def test_a_backup_is_whole_private_and_opens_again(world: World, tmp_path: Path)
 
 
 def test_a_backup_never_overwrites_not_even_the_room(world: World, tmp_path: Path) -> None:
+    """I62: neither an output that is there nor the room."""
     world.agent("claude-code").ask("create_issue", title="First")
     (tmp_path / "mine.db").write_text("mine")
     assert refusal(lambda: keeping.back_up(world.room, str(tmp_path / "mine.db"))).code == "INVALID_ARGUMENT"
@@ -127,6 +128,7 @@ def test_a_backup_never_overwrites_not_even_the_room(world: World, tmp_path: Pat
 def test_a_copy_that_cannot_be_read_again_is_removed(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """I62."""
     world.agent("claude-code").ask("create_issue", title="First")
 
     def torn(file: str) -> None:

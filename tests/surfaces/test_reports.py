@@ -227,3 +227,37 @@ def test_in_a_drawing_what_waits_stands_behind_and_no_arrow_crosses_a_box() -> N
             begins, y, ends = map(int, level)
             crossed = [box for box in boxes.values() if begins <= box[0] < ends and box[1] <= y <= box[1] + 42]
             assert not crossed
+
+
+# --- what is registered ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("client", "file", "theirs"),
+    [
+        ("claude", "person/.claude.json", {"mcpServers": {"other": {"command": "other"}}, "theme": "dark"}),
+        ("vscode", "repo/.vscode/mcp.json", {"servers": {"other": {"command": "other"}}}),
+    ],
+)
+def test_a_client_is_connected_once_beside_the_servers_of_others(
+    terminal: Terminal, tmp_path: Path, client: str, file: str, theirs: dict[str, Any]
+) -> None:
+    """I65: shown without being written, written, the same again, and an unknown client is told which there are."""
+    terminal("init")
+    settings = tmp_path / file
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text(json.dumps(theirs))
+    scope = ("--scope", "project") if client == "vscode" else ()
+
+    shown = terminal("connect", client, *scope)
+    assert "clearway" in shown.out and json.loads(settings.read_text()) == theirs
+    terminal("connect", client, *scope, "--write")
+    written = settings.read_bytes()
+    (servers,) = [value for name, value in json.loads(written).items() if name in ("mcpServers", "servers")]
+    assert set(servers) == {"other", "clearway"} and servers["other"] == {"command": "other"}
+    terminal("connect", client, *scope, "--write")
+    assert settings.read_bytes() == written
+
+    unknown = terminal("connect", "emacs")
+    assert unknown.code == "INVALID_ARGUMENT"
+    assert "claude" in unknown.err and "vscode" in unknown.err

@@ -94,16 +94,19 @@ def test_a_claim_names_exactly_one_way_to_choose(world: World, given: dict[str, 
         ({"status": "done"}, "", "ISSUE_NOT_CLAIMABLE"),
         ({"status": "cancelled"}, "", "ISSUE_NOT_CLAIMABLE"),
         ({"status": "blocked", "blocked_reason": "no key"}, "", "ISSUE_NOT_CLAIMABLE"),
-        ({"status": "ready"}, "open_blockers = 1", "ISSUE_BLOCKED"),
-        ({"status": "ready"}, "archived_wall = 1", "ISSUE_ARCHIVED"),
+        ({"status": "ready"}, "blocked", "ISSUE_BLOCKED"),
+        ({"status": "ready"}, "archived", "ISSUE_ARCHIVED"),
     ],
 )
 def test_what_is_not_ready_cannot_be_claimed(world: World, made: dict[str, str], changed: str, code: str) -> None:
     """I28."""
-    world.agent("planner").ask("create_issue", title="Parser", **made)
-    if changed:
-        world.change(f"UPDATE issue SET {changed}")
-    agent = world.agent("claude-code")
+    planner, agent = world.agent("planner"), world.agent("claude-code")
+    planner.ask("create_issue", title="Parser", **made)
+    if changed == "blocked":
+        planner.ask("create_issue", title="First")
+        planner.ask("manage_issue_relation", source_issue_id="ISSUE-2", target_issue_id="ISSUE-1")
+    elif changed == "archived":
+        planner.ask("archive_issue", issue_id="ISSUE-1", expected_version=1)
 
     refusal = agent.refused("claim_issue", issue_id="ISSUE-1")
 

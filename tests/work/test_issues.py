@@ -92,7 +92,7 @@ def test_only_an_unarchived_epic_is_a_parent_and_an_epic_has_none(world: World) 
     epic = agent.ask("create_issue", title="Release", type="epic")
     agent.ask("create_issue", title="Parser")  # ISSUE-2, a task
     old = agent.ask("create_issue", title="Old release", type="epic")
-    world.change("UPDATE issue SET archived_wall = 1 WHERE id = :id", id=old["issue_id"])
+    agent.ask("archive_issue", issue_id=old["issue_id"], expected_version=1)
 
     for parent in ("ISSUE-2", "ISSUE-99", old["display_id"]):
         assert agent.refused("create_issue", title="Lexer", parent_issue_id=parent).code == "INVALID_EPIC_PARENT"
@@ -235,6 +235,7 @@ def test_a_hundred_issues_with_long_bodies_make_a_small_list(world: World) -> No
     assert len(reply["items"]) == 100
     assert not any({"description", "acceptance_criteria"} & set(item) for item in reply["items"])
     assert len(wire.dumps(reply).encode()) <= 19_000
+    assert reader.refused("list_issues", view="full").code == "INVALID_ARGUMENT", "there is one view"
     whole = reader.ask("get_issue", issue_id="ISSUE-1")
     assert (whole["description"], whole["acceptance_criteria"]) == ("d" * 5_000, "c" * 5_000)
 

@@ -104,6 +104,7 @@ def test_a_profile_that_does_not_exist_is_refused_with_those_that_do(profile: st
 
 
 def test_every_guide_can_be_read_and_names_only_what_exists() -> None:
+    """I5."""
     known = {*catalog.OPERATIONS, *CODES, "lease_token", "in_progress", arguments.KEY.name}
     known |= {name for operation in catalog.OPERATIONS.values() for name in arguments.form(operation).parameters}
     known |= {*lifecycle.STATUSES, *lifecycle.ATTEMPT_STATUSES, *lifecycle.NOTE_KINDS, *lifecycle.PATH_MODES}
