@@ -32,6 +32,7 @@ from clearway.worker.work import Orders, Worker, identity_of
 
 SOURCES = ("tasks", "issues")
 TARGETS = ("review", "done")
+_ENDS = (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ()))
 PROVIDERS = ("cli", "openrouter", "http")
 
 
@@ -95,15 +96,17 @@ def _run(run: Run, orders: Orders) -> None:
     place = run.place
     if place is None:
         raise Refusal("PROJECT_NOT_FOUND", f"{folded(run.folder, 200)} is in no repository; a worker works in one.")
+    clients.check_is_there(orders.client, run.settings.environ)
     clock = Clock()
     eyes = _Eyes(run, run.rooms.of_repository(place), clock)
     made = Worker(run.rooms, orders, place.root, eyes=eyes, mention=mention, clock=clock)
-    for kind in (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ())):
-        signal.signal(kind, lambda number, _: made.leave(signal.Signals(number).name))
+    before = {kind: signal.signal(kind, lambda number, _: made.leave(signal.Signals(number).name)) for kind in _ENDS}
     try:
         mention(f"{orders.identity} works in {folded(place.root, 200)}, {'writing' if orders.write else 'read-only'}.")
         done = made.work()
     finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
         eyes.close()
     if run.as_json:
         say_json({"worker": orders.identity, "done": done})
