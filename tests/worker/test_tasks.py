@@ -98,14 +98,54 @@ def test_what_did_not_come_to_an_answer_is_not_called_done(office: Office, body:
     assert word in office.result(number)
 
 
-def test_a_limit_gives_the_task_back_and_nothing_is_lost(office: Office) -> None:
-    """C47: exit status 75 is agreed on; the task was not begun, and nobody was lost over it."""
+def limited(office: Office) -> list[Any]:
+    return office.ask("list_limits")["items"]
+
+
+def test_a_limit_gives_the_task_back_and_stops_the_worker_alone(office: Office) -> None:
+    """C47: exit status 75 is agreed on. The task was not begun, nobody was lost over it, and a person's own session of
+    the same agent is not called limited."""
     office.program("any", 'print("Retry-After: 600", file=sys.stderr); sys.exit(75)')
-    number = office.task()
-    office.work(template="any {prompt}")
-    assert office.state(number) == "pending"
-    (row,) = office.rows(f"SELECT lapses, attempts FROM task WHERE id = {number}")
+    first, second = office.task(), office.task()
+    assert office.work(template="any {prompt}") == 1
+    assert office.state(first) == "pending"
+    (row,) = office.rows(f"SELECT lapses, attempts FROM task WHERE id = {first}")
     assert (row.lapses, row.attempts) == (0, 1)
+    (limit,) = limited(office)
+    assert (limit["agent"], limit["source"], limit["state"]) == ("claude-code-worker", "retry_after", "limited")
+    assert office.work(template="any {prompt}") == 0
+    office.program("any", 'print("Well.")')
+    office.forward(minutes=11)
+    assert office.work(template="any {prompt}") == 1, "after the end that was named one task is tried"
+    assert limited(office) == []
+    assert office.work(template="any {prompt}") == 1
+    assert {office.state(first), office.state(second)} == {"succeeded"}
+
+
+def test_a_limit_without_an_end_stays_until_somebody_says_that_it_is_over(office: Office) -> None:
+    office.program("claude", "answer('429', is_error=True, api_error_status=429); sys.exit(1)")
+    office.task()
+    assert office.work() == 1
+    (limit,) = limited(office)
+    assert "until" not in limit and limit["source"] == "error_class"
+    office.program("claude", GOOD)
+    office.forward(minutes=24 * 60)
+    assert office.work() == 0
+    office.ask("report_limit", agent="claude-code-worker", clear=True)
+    assert office.work() == 1
+
+
+def test_what_a_limited_worker_had_can_be_taken_by_the_fallback_now(office: Office) -> None:
+    """P58: not only when the limit of the first is over."""
+    office.ask("set_setting", name="fallbacks", value="claude-code=codex")
+    office.ask("room", "codex", status="here")
+    office.program("any", 'print("Retry-After: 7200", file=sys.stderr); sys.exit(75)')
+    office.program("codex", 'print("Done by codex.")')
+    number = office.task(sender="alpha")
+    office.work(template="any {prompt}")
+    assert office.work("codex") == 1
+    assert office.state(number) == "succeeded"
+    assert "Done by codex." in office.result(number)
 
 
 def test_secrets_do_not_come_back_in_an_answer(office: Office) -> None:

@@ -130,14 +130,6 @@ def end(tx: Tx, lease: Row, state: str) -> None:
     tx.change(SQL.set_state, id=lease.task, state=state)
 
 
-def put_back(tx: Tx, lease: Row, why: str) -> None:
-    """Its holder did not come to do it: others may take it, and it does not count as a loss."""
-    tx.change(lapse.SQL.lapse_task, fence=lease.fence, wall=tx.wall)
-    tx.change(SQL.set_state, id=lease.task, state="pending")
-    tx.change(lapse.SQL.return_message, id=lease.task)
-    tx.tell("task_lapsed", task=lease.task, fence=lease.fence, why=why, state="pending")
-
-
 def give_back(tx: Tx, lease: Row) -> int:
     """Who has it cannot go on, and not for its own doing: anybody may take it, and it counts as no loss. Its number."""
     tx.change(lapse.SQL.lapse_task, fence=lease.fence, wall=tx.wall)

@@ -100,10 +100,9 @@ def go_on(tx: Tx, task: int, token: str) -> None:
     taskleases.start(tx, lease, WORKER_TERM_SECONDS)
 
 
-def put_back(tx: Tx, task: int, token: str, why: str) -> None:
+def give_back(tx: Tx, task: int, token: str) -> None:
     """It did not come to do this task: others may take it, and nobody was lost over it."""
-    lease = taskleases.held(tx, taskleases.find(tx, task, token), token)
-    taskleases.put_back(tx, lease, why)
+    taskleases.give_back(tx, taskleases.held(tx, taskleases.find(tx, task, token), token))
 
 
 def standing(tx: Tx) -> dict[str, Any]:

@@ -37,11 +37,13 @@ class Usage:
 
 @dataclass(frozen=True)
 class Limit:
-    """A provider takes nothing more now. seconds: for how long, where it said so. resets_wall: or until when (ms)."""
+    """A provider takes nothing more now. seconds: for how long, where it said so. resets_wall: or until when (ms).
+    source: how that is known, in the words of lifecycle.QUOTA_SOURCES."""
 
     reason: str
     seconds: int | None = None
     resets_wall: int | None = None
+    source: str = "error_class"
 
 
 @dataclass(frozen=True)
@@ -189,8 +191,9 @@ def _by_status(ran: Ran) -> Limit | None:
     lines = [line.strip() for line in ran.complaint.splitlines()]
     given = next((line[len(_AFTER) :].strip() for line in reversed(lines) if line.lower().startswith(_AFTER)), "")
     if given.isascii() and given.isdigit() and len(given) < 10:
-        return Limit("exit status 75", seconds=min(int(given), _SECONDS_MAX))
-    return Limit("exit status 75", resets_wall=_moment(given))
+        return Limit("exit status 75", seconds=min(int(given), _SECONDS_MAX), source="retry_after")
+    at = _moment(given)
+    return Limit("exit status 75", resets_wall=at, source="exit_status" if at is None else "retry_after")
 
 
 def _by_line(ran: Ran) -> Limit | None:

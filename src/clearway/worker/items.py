@@ -6,10 +6,10 @@ to say is kept by the room as coming too late.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from clearway.crew import taskleases, workers
+from clearway.crew import quotas, taskleases, workers
 from clearway.errors import Refusal
 from clearway.limits import ARTIFACTS_MAX, WORKER_TERM_SECONDS
 from clearway.work import attempts
@@ -37,6 +37,7 @@ class End:
     kind: str
     text: str
     saved: Saved | None = None
+    limit: dict[str, str] = field(default_factory=dict[str, str])  # what report_limit is told, where it was one
 
     @property
     def whole(self) -> str:
@@ -102,8 +103,11 @@ class Task:
 
     def end(self, ask: Ask, act: Callable[[Callable[[Tx], None]], None], end: End) -> str:
         token = self.given["lease_token"]
+        if end.kind == LIMITED:
+            ask("report_limit", **end.limit, task_id=self.id, task_token=token)
+            return "given back"
         if end.kind in _GIVEN_BACK:
-            act(lambda tx: workers.put_back(tx, self.id, token, end.kind))
+            act(lambda tx: workers.give_back(tx, self.id, token))
             return "given back"
         state = {DONE: "succeeded", LATE: "failed"}.get(end.kind, "needs_review")
         ask("update_task", task_id=self.id, lease_token=token, state=state, result=end.whole)
@@ -136,7 +140,10 @@ class Issue:
     def end(self, ask: Ask, act: Callable[[Callable[[Tx], None]], None], end: End) -> str:
         if end.saved is not None and end.saved.commits:
             ask("save_attempt_note", **self._proof("note"), kind="checkpoint", content=end.whole[: 4 * _NOTE_CHARS])
-        asked: dict[str, Any] = self._proof("finish") | {"result_summary": end.whole, "artifacts": _artifacts(end.saved)}
+        asked: dict[str, Any] = self._proof("finish") | {
+            "result_summary": end.whole,
+            "artifacts": _artifacts(end.saved),
+        }
         try:
             ask("finish_attempt", **asked, **self._outcome(end))
         except Refusal as refusal:
@@ -152,7 +159,15 @@ class Issue:
                 reason_details=f"It could not be finished: {refusal.message}"[:_NOTE_CHARS],
             )
             return "handed over"
+        if end.kind == LIMITED:
+            ask("report_limit", **end.limit)
+        elif end.kind == DONE:
+            act(self._well)
         return {DONE: self.target, FAILED: "failed", LATE: "failed"}.get(end.kind, "given back")
+
+    def _well(self, tx: Tx) -> None:
+        """Whoever does something well is not at its limit."""
+        quotas.tried(tx, tx.caller.agent, -self.given["fence"], "succeeded")
 
     def _outcome(self, end: End) -> dict[str, Any]:
         if end.kind == DONE:

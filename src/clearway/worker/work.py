@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from clearway.catalog import OPERATIONS
 from clearway.clock import Clock, local_time
 from clearway.config import Caller
-from clearway.crew import workers
+from clearway.crew import quotas, workers
 from clearway.errors import Refusal
 from clearway.limits import (
+    QUOTA_SECONDS_MAX,
     WORKER_FAILURES_IN_A_ROW,
     WORKER_LOOK_MS,
     WORKER_REST_MS,
@@ -119,6 +120,7 @@ class Worker:
         self._leaving = ""
         self._failures = 0
         self._rest: _Rest | None = None
+        self._waiting = ""
         self._git = trees.Git(folder, self._environ)
         self.caller = Caller(
             orders.identity,
@@ -174,7 +176,11 @@ class Worker:
     def _taken(self, tx: Tx) -> Item | None:
         until = workers.left_until(tx, self._orders.per_hour)
         if until is not None:
-            self._rest_for(tx, until - tx.now, f"{self._orders.per_hour} starts an hour are allowed")
+            self._waits(tx, f"{self._orders.per_hour} starts an hour are allowed", tx.iso(until))
+            return None
+        limited = quotas.in_the_way(tx)
+        if limited is not None:
+            self._waits(tx, limited["reason"], limited.get("until", ""))
             return None
         if "tasks" in self._orders.sources:
             grace_ms = self._orders.grace_seconds * 1_000
@@ -194,6 +200,7 @@ class Worker:
             return None
         claimed = attempts.claim_issue(tx, issue_id=issue.id, lease_seconds=WORKER_TERM_SECONDS)
         workers.note_start(tx)
+        quotas.trying(tx, -claimed["fence"])
         workers.say_doing(tx, f"{claimed['display_id']}: {issue.title}", busy=True)
         return items.Issue(claimed, self._orders.target)
 
@@ -225,7 +232,7 @@ class Worker:
             end, lost = End(items.BUSY, refusal.message), ""
             self._rest = _Rest(self._clock.monotonic() + _BUSY_MS, refusal.message)
         if tree is not None:
-            end = End(end.kind, end.text, self._saved(item, tree))
+            end = replace(end, saved=self._saved(item, tree))
         became = self._handed_back(item, end, lost)
         self._mention(f"{item.label}: {became}.")
         self._count(end)
@@ -256,8 +263,8 @@ class Worker:
             minutes = max(1, self._orders.seconds // 60)
             return End(items.LATE, self._clean(f"No answer within {minutes} min. {_tail(ran)}"))
         if answer.limit is not None:
-            self._limited(answer.limit)
-            return End(items.LIMITED, f"The provider is at its limit ({answer.limit.reason}).")
+            told = self._told_of(answer.limit)
+            return End(items.LIMITED, f"The provider is at its limit ({answer.limit.reason}).", limit=told)
         if answer.busy:
             self._rest = _Rest(self._clock.monotonic() + _BUSY_MS, "its provider has too much to do")
             return End(items.BUSY, "The provider had too much to do.")
@@ -283,12 +290,13 @@ class Worker:
             self._mention(f"{tree.folder} stays: {error}")
             return None
 
-    def _limited(self, limit: answers.Limit) -> None:
+    def _told_of(self, limit: answers.Limit) -> dict[str, str]:
+        """What the room is told of a limit: its end only where the provider said so."""
         seconds = limit.seconds
-        if seconds is None and limit.resets_wall is not None:
-            seconds = max(0, (limit.resets_wall - self._clock.wall()) // 1_000)
-        rest = WORKER_REST_MS if seconds is None else seconds * 1_000
-        self._rest = _Rest(self._clock.monotonic() + rest, limit.reason)
+        if limit.resets_wall is not None:
+            seconds = max(1, (limit.resets_wall - self._clock.wall()) // 1_000)
+        until = {} if not seconds else {"until": f"{min(seconds, QUOTA_SECONDS_MAX)}s"}
+        return {"reason": limit.reason, "source": limit.source, **until}
 
     def _count(self, end: End) -> None:
         if end.kind in (items.DONE, items.FAILED, items.LATE):
@@ -320,6 +328,7 @@ class Worker:
             became = self._again(lambda: item.end(self._ask, self._act, end))
         except Refusal as refusal:
             became = lost or refusal.message
+        self._waiting = ""
         try:
             self._room.run(lambda tx: workers.say_doing(tx, "waits for work"), caller=self.caller, durable=False)
         except Refusal:
@@ -359,9 +368,12 @@ class Worker:
         for branch in trees.sweep(self._git, self._home, self._room.project, self._orders.identity):
             self._mention(f"what a worker left that was lost is saved on {folded(branch, 200)}")
 
-    def _rest_for(self, tx: Tx, milliseconds: int, why: str) -> None:
-        self._rest = _Rest(self._clock.monotonic() + milliseconds, why)
-        workers.say_doing(tx, f"waits until {local_time(tx.at(tx.now + milliseconds))}: {why}")
+    def _waits(self, tx: Tx, why: str, until: str) -> None:
+        """Say once what keeps it from taking anything."""
+        waits = f"waits{f' until {until}' if until else ''}: {why}"
+        if waits != self._waiting:
+            self._waiting = waits
+            workers.say_doing(tx, waits)
 
     @property
     def _room(self) -> Room:
