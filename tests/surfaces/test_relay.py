@@ -33,6 +33,14 @@ def call(identity: int | str, tool: str, **arguments: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": identity, "method": "tools/call", "params": params}
 
 
+def reading(identity: int | str, uri: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": identity, "method": "resources/read", "params": {"uri": uri}}
+
+
+def subscribing(identity: int | str, uri: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": identity, "method": "resources/subscribe", "params": {"uri": uri}}
+
+
 class Client:
     """A client of a real `clearway mcp`."""
 
@@ -134,16 +142,23 @@ WORDS: list[dict[str, Any] | str] = [
         "method": "tools/call",
         "params": {"name": "list_issues", "_meta": {"progressToken": 1}},
     },
-    {"jsonrpc": "2.0", "id": 9, "method": "resources/read", "params": {"uri": "clearway://guide/room"}},
+    reading(9, "clearway://guide/room"),
     {"jsonrpc": "2.0", "id": 10, "method": "ping"},
+    {"jsonrpc": "2.0", "id": 20, "method": "prompts/list"},
+    {"jsonrpc": "2.0", "id": 21, "method": "resources/templates/list"},
+    {"jsonrpc": "2.0", "id": 22, "method": "prompts/get", "params": {"name": "stand-up"}},
+    reading(23, "clearway://board"),
+    reading(24, "clearway://inbox"),
+    reading(25, "clearway://issue/ISSUE-1"),
+    reading(26, "clearway://issue/ISSUE-9"),
     {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"},
     "no JSON at all",
     '{"jsonrpc":"2.0","id":true,"method":"ping"}',
 ]
 RARE: list[dict[str, Any] | str] = [
     *WORDS,
-    {"jsonrpc": "2.0", "id": 11, "method": "resources/read", "params": {"uri": "clearway://guide/nowhere"}},
-    {"jsonrpc": "2.0", "id": 12, "method": "prompts/list"},
+    reading(11, "clearway://guide/nowhere"),
+    {"jsonrpc": "2.0", "id": 12, "method": "prompts/get", "params": {"name": "nothing"}},
     call(13, "list_issues", statuses=["done"]),
 ]
 MODERN = {

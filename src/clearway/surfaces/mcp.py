@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from clearway import config, db, wire
@@ -61,12 +61,12 @@ _TAKING = frozenset({"claim_issue"})
 _IN_DATA = "The reply is in structuredContent."
 
 
-def main(words: Sequence[str], kept: Sequence[bytes] = (), pending: bytes = b"") -> int:
+def main(words: Sequence[str], kept: Sequence[bytes] = (), pending: bytes = b"", unasked: Collection[str] = ()) -> int:
     """Serve the client on stdin and stdout until it leaves. words: `--tools PROFILE`.
 
     kept: the lines of an opening that another server has answered already. pending: what was read after it and is to be
-    answered here. Returns an exit status only if it cannot begin. Otherwise the process ends here, without the
-    interpreter's farewell.
+    answered here. unasked: ids of requests among those that are not the client's, whose answers it is not told. Returns
+    an exit status only if it cannot begin. Otherwise the process ends here, without the interpreter's farewell.
     """
     try:
         settings = config.settings()
@@ -83,7 +83,7 @@ def main(words: Sequence[str], kept: Sequence[bytes] = (), pending: bytes = b"")
     while line := client.line():
         answer = opening.answer(line)
         if answer is None:
-            _serve(offer, settings, client, opening, line)
+            _serve(offer, settings, client, opening, line, unasked)
         if answer:
             client.say(answer + "\n")
     return leave()
@@ -110,14 +110,17 @@ async def converse(offer: Offer, ask: Ask, watch: Watch, ends: Any) -> None:
         await made.run(reads, writes, made.create_initialization_options())
 
 
-def _serve(offer: Offer, settings: Settings, client: Wire, opening: Opening, line: bytes) -> NoReturn:
+def _serve(
+    offer: Offer, settings: Settings, client: Wire, opening: Opening, line: bytes, unasked: Collection[str]
+) -> NoReturn:
     import asyncio
 
     db.read_all()
 
     async def go_on() -> None:
         desk = Desk(settings, _folder())
-        await converse(offer, desk.ask, desk.watch, Ends(client, opening, line, parsed, last_words))
+        ends = Ends(client, opening, line, parsed, last_words, unasked)
+        await converse(offer, desk.ask, desk.watch, ends)
 
     try:
         asyncio.run(go_on())

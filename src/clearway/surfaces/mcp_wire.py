@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NoReturn, Protocol
 
 from clearway import wire
@@ -22,6 +22,7 @@ from clearway.surfaces.mcp_opening import PARSE_ERROR, Opening, objection, read,
 PARENT_WATCH_SECONDS = 1.0
 LAST_WORDS_SECONDS = 1.5  # after stdin has ended: what was asked before is still answered
 _ANSWER = '{"jsonrpc":"2.0","id":'
+_LISTEN = "subscriptions/listen"
 
 
 class Lines(Protocol):
@@ -85,9 +86,11 @@ class Ends:
         line: bytes,
         parse: Callable[[bytes], object],
         at_end: Callable[[], object],
+        unasked: Iterable[str] = (),
     ) -> None:
         """line: what the opening had no answer to. parse: how the SDK reads a line; ValueError if it cannot. at_end:
-        called when the client has said its last word.
+        called when the client has said its last word. unasked: ids of requests that are not the client's, whose answers
+        it is not told.
 
         Made inside the event loop."""
         import asyncio
@@ -97,7 +100,8 @@ class Ends:
         self._parse = parse
         self._at_end = at_end
         self._shown = deque([*opening.kept, line])
-        self._greeted = opening.greeted
+        self._untold: set[int | str] = {*unasked, *([] if opening.greeted is None else [opening.greeted])}
+        self._endless: set[int | str] = set()  # requests that are answered when they are over
         self._thread = ThreadPoolExecutor(1, "stdin")
         self._unanswered = 0
         self._all_answered = asyncio.Event()
@@ -113,8 +117,11 @@ class Ends:
             raise StopAsyncIteration
         message = read(line)
         if message is not None and message.identity is not None:
-            self._unanswered += 1
-            self._all_answered.clear()
+            if message.method == _LISTEN:
+                self._endless.add(message.identity)
+            else:
+                self._unanswered += 1
+                self._all_answered.clear()
         return line.decode("utf-8", "replace")
 
     async def _next_message(self) -> bytes:
@@ -147,14 +154,23 @@ class Ends:
         return None
 
     async def write(self, text: str) -> None:
-        if text.startswith(_ANSWER):
-            self._unanswered -= 1
-            if not self._unanswered:
-                self._all_answered.set()
-        if self._greeted is not None and wire.loads(text).get("id") == self._greeted:
-            self._greeted = None
+        if text.startswith(_ANSWER) and self._is_for_nobody(text):
             return
         self._wire.say(text)
+
+    def _is_for_nobody(self, answer: str) -> bool:
+        """Count an answer, and say whether its client has it already, or never asked."""
+        identity = wire.loads(answer)["id"] if self._endless or self._untold else None
+        if identity in self._endless:
+            self._endless.discard(identity)
+            return False
+        self._unanswered -= 1
+        if not self._unanswered:
+            self._all_answered.set()
+        if identity not in self._untold:
+            return False
+        self._untold.discard(identity)
+        return True
 
     def close(self) -> None:
         """For those who end a conversation but not its process."""

@@ -31,7 +31,9 @@ _START_SECONDS = 0.7  # a client waits little longer than that for a list of too
 _RESTART_SECONDS = 3.0  # in the middle of a conversation it has more patience
 _LOOK_AT_PARENT_MS = 1_000
 _PAUSE_MS = 5
+_WATCHED_MAX = 100  # limits.SUBSCRIPTIONS_MAX
 _LAST_WORDS_MS = 5_000  # without a word of the host, which may have to load the SDK before it answers
+_OURS = "clearway-"  # how the ids of our own requests begin
 _GOODBYE = b'{"clearway":"goodbye"}'
 _TOLD = (
     "HOME",
@@ -66,13 +68,14 @@ class Link:
 
 
 class Asked:
-    """A request that has not been answered yet."""
+    """A request that has not been answered yet. watched: the resources that it listens to, for as long as it lasts."""
 
-    __slots__ = ("line", "may_repeat")
+    __slots__ = ("line", "may_repeat", "watched")
 
-    def __init__(self, line: bytes, may_repeat: bool) -> None:
+    def __init__(self, line: bytes, may_repeat: bool, watched: list[str] | None) -> None:
         self.line = line
         self.may_repeat = may_repeat
+        self.watched = watched
 
 
 class Relay:
@@ -84,6 +87,8 @@ class Relay:
         self._environ = environ
         self._opening: list[bytes] = []  # what another host has to be told first
         self._open: dict[int | str, Asked] = {}
+        self._watched: dict[str, bytes] = {}  # resources the client wants to be told of, and how it said so
+        self._unasked: set[str] = set()  # ids of requests of our own, whose answers are for nobody
         self._in = b""
         self._ended = False
         self._leaving = False  # the host has said goodbye: nothing more is sent to it
@@ -187,7 +192,7 @@ class Relay:
         link = self._find(_RESTART_SECONDS)
         if link is None:
             return None
-        again = [asked.line for asked in self._open.values() if asked.line not in self._opening]
+        again = self._said_again()
         try:
             for line in self._opening:
                 link.connection.sendall(line)
@@ -198,7 +203,24 @@ class Relay:
         except OSError:
             link.connection.close()
             return None
+        self._tell_listeners()
         return link
+
+    def _said_again(self) -> list[bytes]:
+        """What another host has to be asked: what the one before left unanswered, and what it told the client of."""
+        again = [asked.line for asked in self._open.values() if asked.line not in self._opening]
+        for uri, line in self._watched.items():
+            if line not in again:
+                identity = _OURS + uri
+                self._unasked.add(identity)
+                again.append(_line({"id": identity, "method": "resources/subscribe", "params": {"uri": uri}}))
+        return again
+
+    def _tell_listeners(self) -> None:
+        """While nobody watched, anything may have changed."""
+        for identity, asked in self._open.items():
+            for uri in asked.watched or ():
+                self._say(_changed(uri, {"_meta": {"io.modelcontextprotocol/subscriptionId": identity}}))
 
     def _skip_answer(self, link: Link) -> None:
         """The client has had it from the one before; unless it was lost with that one."""
@@ -236,7 +258,7 @@ class Relay:
                 silent_for = 0
             if self._ended:
                 silent_for += _LOOK_AT_PARENT_MS if not ready else 0
-                if not self._open or silent_for > _LAST_WORDS_MS:
+                if silent_for > _LAST_WORDS_MS or all(asked.watched is not None for asked in self._open.values()):
                     return
 
     def _from_host(self, link: Link) -> bool:
@@ -257,8 +279,13 @@ class Relay:
         return True
 
     def _hear(self, line: bytes) -> None:
-        if self._open:
-            self._open.pop(_identity(line), None)
+        if self._open or self._unasked:
+            identity = _identity(line)
+            if identity in self._unasked:
+                self._unasked.discard(str(identity))
+                self._say(_changed(str(identity).removeprefix(_OURS), {}))  # while nobody watched, it may have
+                return
+            self._open.pop(identity, None)
         self._say(line)
 
     def _from_client(self, link: Link, waiting: Any) -> bool:
@@ -299,7 +326,17 @@ class Relay:
         if method == "notifications/cancelled" and is_object(said.get("params")):
             self._open.pop(said["params"].get("requestId", ""), None)
         if isinstance(method, str) and isinstance(identity, int | str):
-            self._open[identity] = Asked(line, _may_repeat(method, said.get("params"), link.reads))
+            params = said.get("params")
+            watched = _listened_to(params) if method == "subscriptions/listen" else None
+            self._open[identity] = Asked(line, _may_repeat(method, params, link.reads), watched)
+            self._note_watched(method, params, line)
+
+    def _note_watched(self, method: str, params: Any, line: bytes) -> None:
+        uri = params.get("uri") if is_object(params) else None
+        if method == "resources/subscribe" and isinstance(uri, str) and len(self._watched) < _WATCHED_MAX:
+            self._watched[uri] = line
+        elif method == "resources/unsubscribe":
+            self._watched.pop(str(uri), None)
 
     def _say(self, line: bytes) -> None:
         try:
@@ -312,8 +349,11 @@ class Relay:
         """Be the server: there is no host."""
         from clearway.surfaces import mcp
 
-        again = b"".join(asked.line for asked in self._open.values() if asked.line not in self._opening)
-        return mcp.main(self._words, self._opening, again + self._in)
+        again = b"".join(self._said_again())
+        self._tell_listeners()
+        for uri in self._watched:
+            self._say(_changed(uri, {}))
+        return mcp.main(self._words, self._opening, again + self._in, self._unasked)
 
 
 def main(words: Sequence[str], environ: dict[str, str]) -> int:
@@ -408,9 +448,24 @@ def _may_repeat(method: str, params: Any, reads: frozenset[str]) -> bool:
     return keyed or params.get("name") in reads
 
 
+def _listened_to(params: Any) -> list[str]:
+    """The resources that a request of the modern era listens to."""
+    wanted = params.get("notifications") if is_object(params) else None
+    uris = wanted.get("resourceSubscriptions") if is_object(wanted) else None
+    return [uri for uri in uris if isinstance(uri, str)][:_WATCHED_MAX] if is_list(uris) else []
+
+
+def _changed(uri: str, more: dict[str, Any]) -> bytes:
+    return _line({"method": "notifications/resources/updated", "params": {"uri": uri, **more}})
+
+
+def _line(message: dict[str, Any]) -> bytes:
+    return (dumps({"jsonrpc": "2.0", **message}) + "\n").encode("utf-8", "backslashreplace")
+
+
 def _answer_lost(identity: int | str) -> bytes:
     result = {"content": [{"text": _LOST, "type": "text"}], "isError": True}
-    return (dumps({"jsonrpc": "2.0", "id": identity, "result": result}) + "\n").encode("utf-8", "backslashreplace")
+    return _line({"id": identity, "result": result})
 
 
 def _identity(line: bytes) -> int | str:

@@ -1,0 +1,93 @@
+"""Notices through a relay: a client that listens outlives its host as one that asks does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.surfaces import test_relay
+from tests.surfaces.test_relay import MODERN, Client, Dying, Machine, call, reading, subscribing
+
+from clearway.surfaces import host_start
+from clearway.surfaces.mcp_resources import BOARD, INBOX
+
+relayed = test_relay.machine
+UPDATED = "notifications/resources/updated"
+
+
+def hears_of(client: Client, uri: str) -> dict[str, Any]:
+    notice = client.hear()
+    assert (notice.get("method"), notice["params"]["uri"]) == (UPDATED, uri), notice
+    return notice
+
+
+def listen(identity: int | str, *uris: str) -> dict[str, Any]:
+    params = {"_meta": MODERN, "notifications": {"resourceSubscriptions": list(uris)}}
+    return {"jsonrpc": "2.0", "id": identity, "method": "subscriptions/listen", "params": params}
+
+
+def modern(client: Client) -> Client:
+    hello = {"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {"_meta": MODERN}}
+    assert "result" in client.ask(hello)
+    return client
+
+
+def test_a_subscription_goes_on_with_the_next_host(relayed: Machine) -> None:
+    listener, other = relayed.client().opens(), relayed.client().opens()
+    assert listener.ask(subscribing(2, BOARD))["result"] == {}
+    assert listener.ask(subscribing(3, INBOX))["result"] == {}
+    other.ask(call(2, "create_issue", title="One"))
+    hears_of(listener, BOARD)
+    relayed.kill_host()
+    assert {hears["params"]["uri"] for hears in (listener.hear(), listener.hear())} == {BOARD, INBOX}, (
+        "while nobody watched, anything may have changed"
+    )
+    assert not other.ask(call(3, "create_issue", title="Two", idempotency_key="k"))["result"]["isError"]
+    hears_of(listener, BOARD)
+    unsubscribing = {**subscribing(4, BOARD), "method": "resources/unsubscribe"}
+    assert listener.ask(unsubscribing)["result"] == {}
+    relayed.kill_host()
+    hears_of(listener, INBOX)
+    assert listener.end() == []
+
+
+def test_a_request_that_listens_goes_on_and_holds_up_no_end(relayed: Machine) -> None:
+    listener, other = modern(relayed.client()), relayed.client().opens()
+    listener.say(listen("ear", BOARD))
+    assert listener.hear()["method"] == "notifications/subscriptions/acknowledged"
+    other.ask(call(2, "create_issue", title="One"))
+    stamp = {"io.modelcontextprotocol/subscriptionId": "ear"}
+    assert hears_of(listener, BOARD)["params"]["_meta"] == stamp
+    relayed.kill_host()
+    heard = [listener.hear(), listener.hear()]
+    assert sorted(notice["method"] for notice in heard) == [UPDATED, "notifications/subscriptions/acknowledged"]
+    assert all(notice["params"]["_meta"] == stamp for notice in heard)
+    other.ask(call(3, "create_issue", title="Two", idempotency_key="k"))
+    hears_of(listener, BOARD)
+    assert listener.end() == []
+
+
+def test_a_host_that_leaves_takes_no_subscription_with_it(relayed: Machine) -> None:
+    listener, other = relayed.client().opens(), relayed.client().opens()
+    listener.ask(subscribing(2, BOARD))
+    assert host_start.stop(relayed.home)
+    hears_of(listener, BOARD)
+    other.ask(call(2, "create_issue", title="One"))
+    hears_of(listener, BOARD)
+    assert not listener.ask(reading(3, BOARD)).get("error")
+
+
+def test_a_client_whose_host_cannot_be_replaced_listens_in_its_own_process(relayed: Machine) -> None:
+    dying = Dying(relayed.home, heard_before=3)
+    listener = relayed.client().opens()
+    listener.say(subscribing(2, BOARD))
+    dying.thread.join(20)
+    Path(relayed.home, "run").rmdir()
+    Path(relayed.home, "run").write_text("no folder")
+    heard = [listener.hear(), listener.hear()]
+    assert [each["id"] for each in heard if "id" in each] == [2], "it was not answered before"
+    assert [each["method"] for each in heard if "id" not in each] == [UPDATED]
+    Path(relayed.home, "run").unlink()
+    relayed.client(CLEARWAY_HOST="off").opens().ask(call(2, "create_issue", title="One"))
+    hears_of(listener, BOARD)
+    assert listener.end() == []
