@@ -244,6 +244,7 @@ HOST_LOG_BYTES_MAX = 1_048_576
 HTTP_CONNECTIONS_MAX = 128
 HTTP_BODY_SECONDS = 10
 STREAMS_MAX = 64
+COMPLETIONS_MAX = 20  # values that a client is offered for what a person fills in
 HTTP_TOKENS_MAX = 200  # that let clients in at clearway serve
 SUBSCRIPTIONS_MAX = 100  # resources that one client wants to be told of
 PROGRESS_SECONDS = 5  # between two words to a client whose call takes long
