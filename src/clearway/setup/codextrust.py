@@ -59,6 +59,14 @@ def _hooks(program: str, folder: str, environ: Mapping[str, str]) -> list[dict[s
 
 def asked(program: str, folder: str, environ: Mapping[str, str], method: str, params: dict[str, Any]) -> Any:
     """What Codex's app server answers to one question; None without an answer in time."""
+    said = answered(program, folder, environ, method, params)
+    return None if said is None else said.get("result")
+
+
+def answered(
+    program: str, folder: str, environ: Mapping[str, str], method: str, params: dict[str, Any]
+) -> dict[str, Any] | None:
+    """The whole answer, which has a `result` or an `error`; None without one in time."""
     lines = [
         {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "clearway", "version": __version__}}},
         {"method": "initialized"},
@@ -90,7 +98,7 @@ def asked(program: str, folder: str, environ: Mapping[str, str], method: str, pa
         server.communicate()
 
 
-def _answer(lines: IO[bytes]) -> Any:
+def _answer(lines: IO[bytes]) -> dict[str, Any] | None:
     for _ in range(_LINES_MAX):
         line = lines.readline()
         if not line:
@@ -100,7 +108,7 @@ def _answer(lines: IO[bytes]) -> Any:
         except ValueError:
             continue
         if isinstance(said, dict) and cast("dict[str, Any]", said).get("id") == 2:
-            return cast("dict[str, Any]", said).get("result")
+            return cast("dict[str, Any]", said)
     return None
 
 

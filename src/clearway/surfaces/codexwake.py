@@ -10,15 +10,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from clearway import policy, wire
+from clearway import policy
 from clearway.clock import Clock
 from clearway.config import Caller
 from clearway.crew import agents, messages
 from clearway.errors import Refusal
 from clearway.limits import WAKES_MAX, WAKES_WITHIN_MS
-from clearway.setup import codextrust
+from clearway.setup import codexlimits
 from clearway.surfaces.waiting import until_free
 from clearway.surfaces.waking import Arrivals, alone, pointer
 from clearway.untrusted import folded
@@ -68,17 +68,10 @@ class Codex:
 
     def limited_for(self, wall: int) -> int:
         """For how many ms Codex says that its limit is reached; 0 when it is not, or when nobody can tell."""
-        said = codextrust.asked(self._program, self._folder, self._environ, "account/rateLimits/read", {})
-        limits: Any = said.get("rateLimits") if wire.is_object(said) else None
-        if not wire.is_object(limits):
+        said = codexlimits.ask(self._environ, self._folder)
+        if said.state != codexlimits.LIMITED:
             return 0
-        windows = [window for name in ("primary", "secondary") if wire.is_object(window := limits.get(name))]
-        full = [window for window in windows if _number(window.get("usedPercent")) >= 100]
-        if not full and not limits.get("rateLimitReachedType"):
-            return 0
-        ends = [_number(window.get("resetsAt")) * 1_000 - wall for window in full or windows]
-        left = max((end for end in ends if end > 0), default=0)
-        return int(left) or _LIMIT_AGAIN_MS
+        return max(0, (said.until or 0) - wall) or _LIMIT_AGAIN_MS
 
 
 class _Sleeper(Arrivals):
@@ -191,7 +184,3 @@ def _checked(thread: str) -> str:
 def _kept(tx: Tx) -> str:
     tx.silent = True
     return policy.value(tx, "codex_thread")
-
-
-def _number(value: Any) -> float:
-    return value if isinstance(value, int | float) else 0

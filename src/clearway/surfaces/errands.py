@@ -99,8 +99,60 @@ def _stands(item: Result, paper: Paper) -> str:
     return "" if waiting is None else waits(waiting, paper)
 
 
+def _limited(result: Result, paper: Paper) -> str:
+    agent = folded(result["agent"], _CHARS)
+    if result["state"] == "free":
+        return f"{agent} is no longer at its limit." if result.get("changed", True) else f"{agent} was at no limit."
+    until = paper.until(result["until"]) if "until" in result else "until somebody says that it is over (limit --clear)"
+    lines = [f"{agent} is at its limit {until}."]
+    return "\n".join([*lines, *_moved(result)])
+
+
+def _limits(result: Result, paper: Paper) -> str:
+    items, chains = cast("list[Result]", result["items"]), cast("list[Result]", result["fallbacks"])
+    lines = ["Nobody is at a limit."]
+    if items:
+        rows = [
+            [folded(each["agent"], _CHARS), _STATES[each["state"]], _end(each, paper), each["source"].replace("_", " ")]
+            + [folded(each.get("reason", ""), _CHARS)]
+            for each in items
+        ]
+        lines = [paper.table(("AGENT", "LIMIT", "ENDS", "SAID BY", "REASON"), rows)]
+    for chain in chains:
+        lines.append(f"What {chain['agent']} cannot do goes to {', '.join(chain['to'])}.")
+    if not chains:
+        lines.append("No agent has fallbacks: clearway config set fallbacks codex=claude-code gives one.")
+    return "\n".join(lines)
+
+
+_STATES = {"limited": "reached", "over": "may be over, one task is tried", "unknown": "nobody knows"}
+
+
+def _end(limit: Result, paper: Paper) -> str:
+    if "until" not in limit:
+        return "nobody said"
+    return f"{paper.moment(limit['until'])} ({paper.distance(limit['until'])})"
+
+
+def _activated(result: Result, _: Paper) -> str:
+    lines = [
+        f"Tasks of {each['agent']} after #{each['after_task']} may go to {', '.join(each['to'])}."
+        if each["after_task"]
+        else f"All tasks of {each['agent']} that wait may go to {', '.join(each['to'])}."
+        for each in cast("list[Result]", result["agents"])
+    ]
+    return "\n".join([*lines, *_moved(result)])
+
+
+def _moved(result: Result) -> list[str]:
+    moved = cast("list[Result]", result.get("moved", []))
+    return [f"Task #{each['task_id']} went from {each['from']} to {each['to']}." for each in moved]
+
+
 def _links(task: Result) -> list[str]:
     lines: list[str] = [f"  about {task['issue_id']}"] if task.get("issue_id") else []
+    if task.get("moved_from"):
+        lines.append(f"  it was {folded(task['moved_from'], _CHARS)}'s, which cannot")
     if task.get("reply_to"):
         lines.append(f"  answers #{task['reply_to']}")
     if task.get("paths"):
@@ -118,4 +170,7 @@ WRITERS: dict[str, Callable[[Result, Paper], str]] = {
     "list_tasks": _list,
     "retry_task": _changed,
     "cancel_task": _changed,
+    "report_limit": _limited,
+    "list_limits": _limits,
+    "activate_failover": _activated,
 }

@@ -36,6 +36,7 @@ SUBJECTS = (
     "path",
     "paths",
     "duration",
+    "agents",
 )
 _NOTHING_PLACED = frozenset({"update_project"})
 _PLACED_TOO = {"add_comment": ("content",), "set_setting": ("value",)}
@@ -279,13 +280,17 @@ def gathered(command: Command, given: dict[str, Any], folder: str) -> dict[str, 
             continue
         if slot.patch is not None:
             changes[slot.name] = _change(slot, value, texts)
-        elif slot.name == REASON:
+        elif slot.name == REASON and _ends_an_attempt(command):
             asked[_REASONS.get(str(given.get("outcome")), _REASONS["failed"])] = value
         else:
             asked[slot.name] = _read(slot.kind, slot.name, value, texts)
     if changes:
         asked["changes"] = changes
     return asked | command.fixed
+
+
+def _ends_an_attempt(command: Command) -> bool:
+    return any(parameter.name in _REASONS.values() for parameter in arguments.parameters(command.operation))
 
 
 def _change(slot: Slot, value: Any, texts: LongTexts) -> Any:

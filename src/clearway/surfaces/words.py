@@ -19,6 +19,7 @@ from clearway.surfaces import (
     keeping,
     looking,
     planning,
+    providers,
     publishing,
     spelling,
     standing,
@@ -352,6 +353,7 @@ BY_NAME = {
     for command in (
         *(keeping.init, keeping.backup, keeping.restore_backup, keeping.prune, committing.git_hooks),
         interchange.import_other,
+        providers.provider,
         *(connect, disconnect, doctor, simulate, uninstall, status, history, wait, codex_wake, restore),
         *(forecasting.forecast, graphics.graph, planning.plan, publishing.board, publishing.incident),
         *(call, completion, host, mcp, hook, standing.service, working.worker, web, http_words.serve, http_words.token),
