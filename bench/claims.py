@@ -15,6 +15,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
+from bench import floor
 from bench.figures import Figure, at_least, at_most, size
 from bench.machine import fsync_ms
 from clearway.catalog import OPERATIONS
@@ -63,8 +64,9 @@ def claims_alone(folder: str) -> list[Figure]:
         reply = claim(room, caller, issue)
     seconds = time.perf_counter() - start
     room.close()
+    least = floor.alone()
     return [
-        at_least("claims, one process", ALONE / seconds, ALONE_PER_SECOND_MIN, "/s"),
+        at_least("claims, one process", ALONE / seconds, ALONE_PER_SECOND_MIN, "/s", ratio=_of(ALONE / seconds, least)),
         at_most("claim_issue reply without context", size(reply), CLAIM_REPLY_BYTES_MAX, "B"),
     ]
 
@@ -153,10 +155,17 @@ def _race_rows(asked: list[Asked]) -> list[Figure]:
     total = sum(len(one.milliseconds) for one in asked)
     slowest = max(milliseconds for one in asked for milliseconds in one.milliseconds)
     note = f"slowest answer {slowest:.0f} ms"
+    ratio = _of(total / seconds, floor.together(PROCESSES))
     return [
-        at_least(f"claims, {PROCESSES} processes", total / seconds, TOGETHER_PER_SECOND_MIN, "/s", note=note),
+        at_least(
+            f"claims, {PROCESSES} processes", total / seconds, TOGETHER_PER_SECOND_MIN, "/s", ratio=ratio, note=note
+        ),
         at_most("double claims", 0, 0, "claims"),
     ]
+
+
+def _of(per_second: float, least: float) -> str:
+    return f"{per_second / least:.2f} x bare SQLite ({least:,.0f} /s)"
 
 
 def _paced_row(asked: list[Asked]) -> Figure:
