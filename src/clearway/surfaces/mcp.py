@@ -22,8 +22,8 @@ from clearway.errors import Refusal
 from clearway.limits import PROGRESS_SECONDS, STREAMS_MAX, SUBSCRIPTIONS_MAX
 from clearway.op import Operation
 from clearway.rooms import Rooms
+from clearway.surfaces import mcp_completions, mcp_prompts, mcp_resources, patience
 from clearway.surfaces import mcp_notices as notices
-from clearway.surfaces import mcp_prompts, mcp_resources, patience
 from clearway.surfaces.asking import mention
 from clearway.surfaces.mcp_callers import Connection, known_name
 from clearway.surfaces.mcp_notices import Eyes, Subscriptions
@@ -159,6 +159,7 @@ def server(offer: Offer, ask: Ask, watch: Watch) -> Server[Any]:
         on_subscriptions_listen=served.listen,
         on_list_prompts=served.list_prompts,
         on_get_prompt=served.get_prompt,
+        on_completion=served.complete,
     )
 
 
@@ -293,6 +294,20 @@ class _Served:
         if prompt is None:
             raise MCPError(types.INVALID_PARAMS, mcp_prompts.NO_SUCH_PROMPT)
         return types.GetPromptResult.model_validate(prompt)
+
+    async def complete(self, ctx: Context, asked: types.CompleteRequestParams) -> types.CompleteResult:
+        """Suggest what is there. A room that cannot be asked suggests nothing, and nobody is told while typing."""
+        import mcp_types as types
+
+        name, begun = asked.argument.name, asked.argument.value
+        question, found = mcp_completions.question(name), list[str]()
+        if question is not None:
+            try:
+                reply = await self._ask(*question, _client(ctx), _meta(ctx))
+                found = mcp_completions.values(name, begun, readable(reply))
+            except Refusal:
+                pass
+        return types.CompleteResult(completion=types.Completion(values=found))
 
 
 def _client(ctx: Context) -> str:

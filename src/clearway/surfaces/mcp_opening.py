@@ -23,7 +23,7 @@ def capabilities(*, modern: bool) -> dict[str, Any]:
     """What a server can do. Its lists never change while a client is connected; resources do. In the modern era a
     client names the changes it wants to hear of in one request, and all of them may be named."""
     listed = {"listChanged": modern}
-    return {"tools": listed, "prompts": listed, "resources": {**listed, "subscribe": True}}
+    return {"tools": listed, "prompts": listed, "resources": {**listed, "subscribe": True}, "completions": {}}
 
 
 _RESERVED = "io.modelcontextprotocol/"

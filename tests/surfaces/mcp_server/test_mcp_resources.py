@@ -6,6 +6,7 @@ import asyncio
 import json
 from typing import Any
 
+import mcp_types as types
 import pytest
 from mcp import Client, MCPError
 from tests.surfaces.mcp_server.talks import MODERN, READY, Agent, Machine, by_id, by_the_server, hello, request, whole
@@ -167,3 +168,32 @@ def test_an_event_concerns_what_shows_it(kind: str, facts: dict[str, Any], conce
     event = {"type": kind, "agent": "anna", "data": {}, **facts}
     uris = [BOARD, INBOX, "clearway://issue/issue-4", "clearway://guide/room"]
     assert set(touched(uris, [event], "ben")) == concerns
+
+
+# --- what is offered while a person fills it in ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("argument", "begun", "offered"),
+    [
+        ("issue_id", "", ["ISSUE-2", "ISSUE-1"]),
+        ("issue_id", "issue-1", ["ISSUE-1"]),
+        ("issue_id", "door", ["ISSUE-2"]),
+        ("to", "b", ["ben"]),
+        ("labels", "U", ["ui"]),
+        ("labels", "ui,a", ["ui,api"]),
+        ("since", "y", []),
+    ],
+)
+def test_what_the_room_knows_is_offered(machine: Machine, argument: str, begun: str, offered: list[str]) -> None:
+    agent = machine.agent()
+    machine.agent("ben").ask("create_issue", title="Paint", labels=["api", "ui"])
+    agent.ask("create_issue", title="Mend the DOOR", priority="high")
+    agent.ask("create_issue", title="Done", status="done")
+
+    async def complete() -> list[str]:
+        async with Client(agent.server, client_info=agent.introduction, mode="legacy") as client:
+            prompt = types.PromptReference(name="hand-off")
+            return (await client.complete(prompt, {"name": argument, "value": begun})).completion.values
+
+    assert asyncio.run(complete()) == offered
