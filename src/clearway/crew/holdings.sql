@@ -9,7 +9,7 @@ SELECT h.id, h.checkout, h.shown, h.mode, h.session, h.agent, h.purpose, h.call,
         OR substr(h.path, 1, length(o.path) + 1) = o.path || '/')) AS elsewhere
 FROM path_lease h JOIN checkout c ON c.id = h.checkout
 WHERE instr(:gone, h.id) = 0
-ORDER BY h.checkout, h.path, h.id LIMIT :limit
+ORDER BY c.root, h.checkout, h.path, h.id LIMIT :limit
 
 -- name: letters
 SELECT m.* FROM message m

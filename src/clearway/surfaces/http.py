@@ -178,20 +178,6 @@ class Http:
         await self.in_a_worker(lambda _: host_start.prove_a_write(self.host.settings.home))
         return 200, _JSON, b'{"ok":true}', {}
 
-    def _metrics(self) -> str:
-        status = self.host.status()
-        figures = {
-            "clearway_host_seconds": ("How long this host has been running.", "counter", status["seconds"]),
-            "clearway_host_questions_total": ("Questions over the socket.", "counter", status["asked"]),
-            "clearway_host_clients": ("MCP clients over relays.", "gauge", status["clients"]),
-            "clearway_host_busy_workers": ("Threads that ask a room now.", "gauge", self.host.workers.busy),
-            "clearway_host_streams": ("Open event streams.", "gauge", self._streams),
-        }
-        lines: list[str] = []
-        for name, (about, kind, value) in figures.items():
-            lines += [f"# HELP {name} {about}", f"# TYPE {name} {kind}", f"{name} {value}"]
-        return "\n".join(lines) + "\n"
-
     async def _ask(self, request: Request, name: str) -> Reply:
         operation = OPERATIONS.get(name)
         if operation is None:
@@ -208,6 +194,8 @@ class Http:
         return 200, _JSON, wire.dumps(reply).encode("utf-8", "backslashreplace"), {}
 
     async def _hook(self, request: Request, client: str) -> Reply:
+        if request.is_persons:
+            request.folder = await self._web.folder(request)
         payload = await request.body()
 
         def act(worker: Worker) -> hooks.Answer:
@@ -235,7 +223,9 @@ class Http:
         if self._streams >= STREAMS_MAX:
             said = wire.dumps({"code": "RATE_LIMITED", "message": "Too many streams; try later."})
             return 503, _JSON, said.encode(), {}
-        cwd = request.header("clearway-cwd") or request.query.get("cwd", "")
+        if request.is_persons:
+            request.folder = await self._web.folder(request)
+        cwd = request.folder or request.header("clearway-cwd") or request.query.get("cwd", "")
         since = request.header("last-event-id") or request.query.get("since", "")
         watcher = Caller("http", host=self.host.liveness.host, cwd=cwd)
         changes = OPERATIONS["get_changes"]
@@ -351,6 +341,7 @@ class Request:
             name = raw_name.decode("latin-1").lower()
             self._repeated |= name in self._headers and name in ("host", "origin", "authorization")
             self._headers[name] = raw_value.decode("latin-1")
+        self.folder = ""  # where that person asks
         self.query = _query(scope.get("query_string", b""))
 
     def header(self, name: str) -> str:
@@ -406,7 +397,7 @@ def _refusal(refusal: Refusal) -> Reply:
 def _caller(request: Request, host: Host) -> Caller:
     """Who asks, as the headers say: an agent, and its session if it has one; or the person who is logged in."""
     if request.is_persons:
-        return Caller(HUMAN, client="web", cwd=request.header("clearway-cwd"), host=host.liveness.host, human=True)
+        return Caller(HUMAN, client="web", cwd=request.folder, host=host.liveness.host, human=True)
     session = request.header("clearway-session")
     if len(session) > SESSION_CHARS_MAX:
         raise Refusal("INVALID_ARGUMENT", "Clearway-Session is too long.")

@@ -32,6 +32,7 @@ class WebDoor:
         self._people = door.people
         self._origins = origins
         self._cookie = f"clearway-{door.port}"
+        self._folders: dict[str, str] = {}  # project -> where it lies
 
     def page(self, request: Request) -> Reply | None:
         """A file of the room, for anybody who asks this host under its own name."""
@@ -57,6 +58,15 @@ class WebDoor:
         if not isinstance(ticket, str) or not 0 < len(ticket) <= WEB_TICKET_CHARS_MAX:
             raise Refusal("INVALID_ARGUMENT", "A ticket is a text.")
         return self._let_in(*self._people.log_in(ticket))
+
+    async def folder(self, request: Request) -> str:
+        """Where a person asks: the folder of the room that is named, since a header holds no folder's name whole."""
+        project = request.header("clearway-room")
+        if project not in self._folders:
+            await self._http.in_a_worker(self._rooms_here)
+        if project not in self._folders:
+            raise Refusal("PROJECT_NOT_FOUND", "There is no such room on this machine; choose another.")
+        return self._folders[project]
 
     async def answer(self, request: Request) -> Reply:
         """What only a person asks: the rooms, a renewed session, the end of one."""
@@ -89,7 +99,9 @@ class WebDoor:
     def _rooms_here(self, worker: Worker) -> list[dict[str, str]]:
         rooms = self._http.rooms_of(worker)
         try:
-            return rooms_here(rooms)
+            found = rooms_here(rooms)
+            self._folders = {room["project"]: room["folder"] for room in found}
+            return found
         finally:
             rooms.close()
 

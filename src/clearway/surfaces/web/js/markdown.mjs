@@ -1,0 +1,129 @@
+// Markdown as nodes of the page. Text never becomes HTML: what is not understood here stays text, nothing is loaded, and
+// only links to http, https and mailto lead anywhere. One pass over the lines, one over each line; depth is bounded.
+import {html} from './vdom.mjs'
+import {Issue} from './marks.mjs'
+
+const CHARS_MAX = 100000, DEPTH_MAX = 6, INLINE_MAX = 8000
+const SAFE = /^(https?:\/\/|mailto:)[^\s<>"'`\\]+$/i
+
+export function Markdown({text}) {
+  if (!text) return null
+  const shown = String(text).slice(0, CHARS_MAX)
+  return html`<div class="md">${blocks(shown.replace(/\r\n?/g, '\n').split('\n'), 0)}${text.length > CHARS_MAX && html`<p class="dim">… ${text.length - CHARS_MAX} more characters</p>`}</div>`
+}
+
+const FENCE = /^ {0,3}(```+|~~~+)\s*([\w+#.-]*)/, HEAD = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/, RULE = /^ {0,3}([-*_])(\s*\1){2,}\s*$/
+const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/, QUOTE = /^ {0,3}>\s?/, TABLE = /^\s*\|?[\s:|-]*-[\s:|-]*$/
+
+function blocks(lines, depth) {
+  const found = []
+  let n = 0
+  while (n < lines.length) {
+    const line = lines[n]
+    let m
+    if (!line.trim()) { n++; continue }
+    if ((m = FENCE.exec(line))) {
+      const body = []
+      for (n++; n < lines.length && !lines[n].trim().startsWith(m[1]); n++) body.push(lines[n])
+      n++
+      found.push(html`<pre tabindex="0"><code>${body.join('\n')}</code></pre>`)
+    } else if ((m = HEAD.exec(line))) {
+      const Name = `h${Math.min(6, m[1].length + 2)}`
+      found.push(html`<${Name}>${inline(m[2])}<//>`)
+      n++
+    } else if (RULE.test(line)) {
+      found.push(html`<hr />`)
+      n++
+    } else if (QUOTE.test(line) && depth < DEPTH_MAX) {
+      const body = []
+      for (; n < lines.length && QUOTE.test(lines[n]); n++) body.push(lines[n].replace(QUOTE, ''))
+      found.push(html`<blockquote>${blocks(body, depth + 1)}</blockquote>`)
+    } else if (ITEM.test(line) && depth < DEPTH_MAX) {
+      const [list, next] = listed(lines, n, depth)
+      found.push(list)
+      n = next
+    } else if (line.includes('|') && n + 1 < lines.length && lines[n + 1].includes('|') && TABLE.test(lines[n + 1])) {
+      const rows = []
+      const head = cells(line)
+      for (n += 2; n < lines.length && lines[n].includes('|') && lines[n].trim(); n++) rows.push(cells(lines[n]))
+      found.push(html`<table><thead><tr>${head.map(cell => html`<th>${inline(cell)}</th>`)}</tr></thead><tbody>${rows.map(row => html`<tr>${row.map(cell => html`<td>${inline(cell)}</td>`)}</tr>`)}</tbody></table>`)
+    } else {
+      const body = []
+      do body.push(lines[n++]); while (n < lines.length && lines[n].trim() && !FENCE.test(lines[n]) && !HEAD.test(lines[n]) && (depth >= DEPTH_MAX || !ITEM.test(lines[n]) && !QUOTE.test(lines[n])))
+      found.push(html`<p>${body.flatMap((each, k) => k ? [html`<br />`, ...inline(each)] : inline(each))}</p>`)
+    }
+  }
+  return found
+}
+
+const cells = line => line.trim().replace(/^\||\|$/g, '').split('|').map(cell => cell.trim())
+
+function listed(lines, n, depth) {
+  const first = ITEM.exec(lines[n]), margin = first[1].length, ordered = /\d/.test(first[2])
+  const items = []
+  while (n < lines.length) {
+    const m = ITEM.exec(lines[n])
+    if (!m || m[1].length > margin + 1 || m[1].length < margin || /\d/.test(m[2]) !== ordered) break
+    const body = [m[3]], inside = margin + m[2].length + 1
+    for (n++; n < lines.length; n++) {
+      const blank = !lines[n].trim(), deep = /^\s*/.exec(lines[n])[0].length
+      if (blank && (n + 1 >= lines.length || /^\s*/.exec(lines[n + 1])[0].length <= margin)) break
+      if (!blank && deep <= margin) break
+      body.push(lines[n].slice(Math.min(deep, inside)))
+    }
+    while (n < lines.length && !lines[n].trim()) n++
+    const task = /^\[([ xX])\]\s+/.exec(body[0])
+    if (task) body[0] = body[0].slice(task[0].length)
+    const inner = body.length === 1 ? inline(body[0]) : blocks(body, depth + 1)
+    items.push(task ? html`<li class="task">${task[1] === ' ' ? '☐' : '☑'}<span class="hidden">${task[1] === ' ' ? ' to do' : ' done'}</span> ${inner}</li>` : html`<li>${inner}</li>`)
+  }
+  return [ordered ? html`<ol start=${parseInt(first[2], 10)}>${items}</ol>` : html`<ul>${items}</ul>`, n]
+}
+
+const MARKS = [['**', 'strong'], ['__', 'strong'], ['~~', 's'], ['*', 'em'], ['_', 'em']]
+const BARE = /^https?:\/\/[^\s<>"'`\\]*[^\s<>"'`\\.,;:!?)\]}]/i, REFERENCE = /^[A-Z][A-Z0-9]{0,9}-\d{1,9}(?![\w-])/
+
+function inline(text, depth = 0) {
+  if (text.length > INLINE_MAX) return [...inline(text.slice(0, INLINE_MAX), depth), text.slice(INLINE_MAX)]
+  const found = []
+  let plain = ''
+  const flush = () => { if (plain) found.push(plain); plain = '' }
+  for (let n = 0; n < text.length;) {
+    const letter = text[n]
+    if (letter === '\\' && n + 1 < text.length && /[!-/:-@[-`{-~]/.test(text[n + 1])) { plain += text[n + 1]; n += 2; continue }
+    if (letter === '`') {
+      const ticks = /^`+/.exec(text.slice(n))[0], end = text.indexOf(ticks, n + ticks.length)
+      if (end > 0) { flush(); found.push(html`<code>${text.slice(n + ticks.length, end)}</code>`); n = end + ticks.length; continue }
+      plain += ticks; n += ticks.length; continue
+    }
+    if (letter === '[' || letter === '!' && text[n + 1] === '[') {
+      const at = letter === '!' ? n + 1 : n, close = text.indexOf(']', at), end = close > 0 && text[close + 1] === '(' ? text.indexOf(')', close) : -1
+      if (end > 0 && close - at < 500) {
+        const target = text.slice(close + 2, end).trim().split(/\s/)[0], words = text.slice(at + 1, close)
+        flush()
+        found.push(SAFE.test(target) ? link(target, words || target) : words || target)
+        n = end + 1; continue
+      }
+    }
+    if (letter === 'h' && (n === 0 || !/\w/.test(text[n - 1]))) {
+      const m = BARE.exec(text.slice(n, n + 2000))
+      if (m) { flush(); found.push(link(m[0], m[0])); n += m[0].length; continue }
+    }
+    if (letter >= 'A' && letter <= 'Z' && (n === 0 || !/[\w-]/.test(text[n - 1]))) {
+      const m = REFERENCE.exec(text.slice(n, n + 24))
+      if (m) { flush(); found.push(html`<${Issue} id=${m[0]} />`); n += m[0].length; continue }
+    }
+    const mark = depth < DEPTH_MAX && MARKS.find(([sign]) => text.startsWith(sign, n))
+    if (mark) {
+      const [sign, Name] = mark, end = text.indexOf(sign, n + sign.length)
+      const opens = text[n + sign.length] && !/\s/.test(text[n + sign.length]) && !(sign.startsWith('_') && n > 0 && /\w/.test(text[n - 1]))
+      if (opens && end > n + sign.length && !/\s/.test(text[end - 1])) { flush(); found.push(html`<${Name}>${inline(text.slice(n + sign.length, end), depth + 1)}<//>`); n = end + sign.length; continue }
+      plain += sign; n += sign.length; continue
+    }
+    plain += letter
+    n++
+  }
+  flush()
+  return found
+}
+const link = (target, words) => html`<a href=${target} target="_blank" rel="noopener noreferrer nofollow" title=${target}>${words}</a>`

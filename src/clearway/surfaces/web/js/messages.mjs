@@ -1,0 +1,101 @@
+// What is said in the room, by pair, with receipts; and a composer that knows agents and issues.
+import {html, useState, useEffect, useRef, useMemo} from './vdom.mjs'
+import {ask} from './wire.mjs'
+import {use, state, say} from './store.mjs'
+import {href, go} from './place.mjs'
+import {Agent, Ago, Hour, Issue, Failure, Still, Chip, useAsked, Act} from './marks.mjs'
+import {nick, plural, cut} from './words.mjs'
+import {agentsOf} from './shell.mjs'
+import * as deeds from './deeds.mjs'
+
+const RECEIPT = {queued: 'not seen yet', seen: 'seen', taking: 'seen, taking', done: 'done', undeliverable: 'could not be delivered'}
+const other = message => [message.from, message.to.split('#')[0]].sort().join(' – ')
+
+export default function Messages({place}) {
+  const only = place.rest[0] || ''
+  const [older, more] = useState([]), [end, close] = useState(false)
+  const {reply, refused, again} = useAsked(() => ask('list_messages', {limit: 100, ...(only && {agent: only})}), [only], event => /^(message_|task_)/.test(event.type))
+  useEffect(() => { more([]); close(false) }, [only])
+  const [pair, choose] = useState('')
+  const all = useMemo(() => { const seen = new Set(); return [...(reply?.items || []), ...older].filter(each => !seen.has(each.message_id) && seen.add(each.message_id)) }, [reply, older])
+  const pairs = new Map()
+  for (const message of all) { const key = message.to === '*' ? 'to everybody' : other(message); pairs.set(key, [...(pairs.get(key) || []), message]) }
+  const shown = pair ? pairs.get(pair) || [] : all
+  const further = async () => { const found = await ask('list_messages', {limit: 100, before: all.at(-1).message_id, ...(only && {agent: only})}); more([...older, ...found.items]); close(!found.has_more) }
+  if (!reply) return html`<${Failure} of=${refused} retry=${again} />${!refused && html`<${Still} />`}`
+  return html`<div class="talk"><div class="pairs" role="group" aria-label="Conversations">
+      <button class=${pair ? '' : 'here'} aria-pressed=${!pair} onClick=${() => choose('')}><b>All</b><span class="count">${all.length}${reply.has_more ? '+' : ''}</span></button>
+      ${[...pairs].map(([key, items]) => html`<button key=${key} class=${pair === key ? 'here' : ''} aria-pressed=${pair === key} onClick=${() => choose(key)}><span>${key}</span><span class="count">${items.length}</span><span class="last">${cut(items[0].text, 60)}</span></button>`)}
+      ${only && html`<a class="button" href=${href({view: 'messages'})}>everybody's</a>`}</div>
+    <div class="thread"><div class="letters" tabindex="0" aria-label="Messages, newest last">${shown.map(message => html`<${Letter} message=${message} key=${message.message_id} again=${again} />`)}
+      ${!shown.length && html`<p class="dim">Nothing has been said yet.</p>`}${reply.has_more && !end && html`<p><button onClick=${further}>earlier</button></p>`}</div>
+      <${Compose} to=${only || (pair && pair !== 'to everybody' ? pair.split(' – ').find(name => name !== 'human') : '')} again=${again} /></div></div>`
+}
+
+function Letter({message, again}) {
+  const note = message.note ? ` “${message.note}”` : ''
+  return html`<article class=${'letter' + (message.from === 'human' ? ' mine' : '')} data-item tabindex="-1"><header><a class="issue-id" href=${href({panel: ['message', String(message.message_id)]})}>#${message.message_id}</a> <${Agent} agent=${message.from} session=${message.session} /> → ${message.to === '*' ? 'everybody' : html`<${Agent} agent=${message.to.split('#')[0]} session=${message.to.split('#')[1]} />`} <${Hour} at=${message.at} />
+      ${message.kind !== 'chat' && message.kind !== 'broadcast' && html`<${Chip} kind=${message.kind === 'task' ? 'ready' : ''}>${message.kind}<//>`}${message.priority && html`<${Chip} kind=${/high|critical/.test(message.priority) ? 'refused' : ''}>${message.priority}<//>`}${message.issue_id && html`<${Issue} id=${message.issue_id} />`}${message.reply_to && html`<span>answers <a class="issue-id" href=${href({panel: ['message', String(message.reply_to)]})}>#${message.reply_to}</a></span>`}</header>
+    <p class="words">${message.text}${message.truncated ? '…' : ''}</p>
+    ${message.to !== '*' && html`<p class=${'receipt ' + message.state}>${message.held_back && message.state === 'queued' ? html`held back for you: ${message.held_back} <${Act} kind="text" sure=${`${nick(message.to)} will read it.`} act=${async () => { const said = await deeds.passMessage(message); again(); return said }}>let through<//>` : html`${message.state === 'queued' ? '○' : message.state === 'seen' ? '◐' : message.state === 'undeliverable' ? '✕' : '●'} ${RECEIPT[message.state]}${note}${message.taken_at || message.seen_at ? html` <${Ago} at=${message.taken_at || message.seen_at} />` : ''}`}</p>`}</article>`
+}
+
+function Compose({to: first, again}) {
+  const [to, address] = useState(first || ''), [text, type] = useState(''), [kind, choose] = useState('chat'), [priority, rank] = useState('medium')
+  const [refused, fail] = useState(null), [busy, work] = useState(false), [offers, offer] = useState(null), [at, point] = useState(0)
+  const area = useRef(null), asking = useRef(0)
+  useEffect(() => { if (first) address(first) }, [first])
+  use(now => now.roster)
+  const names = [...new Set(agentsOf(state).map(each => each.agent))]
+  const complete = async event => {
+    const value = event.target.value, here = event.target.selectionStart
+    type(value)
+    const word = /(@[\w.-]*|ISSUE-\d*)$/i.exec(value.slice(0, here))?.[0]
+    const mine = ++asking.current
+    if (!word) return offer(null)
+    let found
+    if (word.startsWith('@')) found = names.filter(name => name.toLowerCase().startsWith(word.slice(1).toLowerCase())).map(name => ({put: `@${name} `, about: name, agent: name}))
+    else {
+      const cards = Object.values(state.board?.columns || {}).flat()
+      found = cards.filter(card => card.display_id.toUpperCase().startsWith(word.toUpperCase())).slice(0, 8).map(card => ({put: `${card.display_id} `, about: `${card.display_id} ${card.title}`}))
+    }
+    if (mine === asking.current) { offer(found.length ? {word, found} : null); point(0) }
+  }
+  const take = each => {
+    const box = area.current, here = box.selectionStart, start = here - offers.word.length
+    type(text.slice(0, start) + each.put + text.slice(here))
+    if (each.agent && !to) address(each.agent)
+    offer(null)
+    requestAnimationFrame(() => { box.focus(); box.selectionStart = box.selectionEnd = start + each.put.length })
+  }
+  const keys = event => {
+    if (offers) {
+      if (event.key === 'ArrowDown' || event.key === 'ArrowUp') { event.preventDefault(); point((at + (event.key === 'ArrowDown' ? 1 : offers.found.length - 1)) % offers.found.length); return }
+      if (event.key === 'Enter' || event.key === 'Tab') { event.preventDefault(); take(offers.found[at]); return }
+      if (event.key === 'Escape') { event.stopPropagation(); offer(null); return }
+    }
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit(event)
+  }
+  const submit = async event => {
+    event.preventDefault()
+    if (busy || !to.trim() || !text.trim()) return
+    work(true)
+    const issue = /\b[A-Z][A-Z0-9]*-\d+\b/.exec(text)?.[0]
+    try {
+      const reply = await deeds.send({to: to.trim() === 'everybody' ? '*' : to.trim(), text, ...(to.trim() !== '*' && to.trim() !== 'everybody' && {kind}), priority, ...(issue && {issue_id: issue})})
+        .catch(error => error.code === 'ISSUE_NOT_FOUND' ? deeds.send({to: to.trim(), text, kind, priority}) : Promise.reject(error))
+      type('')
+      fail(null)
+      say(reply.warnings?.[0] || `Sent; ${nick(to)} reads it at its next turn.`)
+      again()
+    } catch (error) { fail(error) }
+    work(false)
+  }
+  return html`<form class="compose" onSubmit=${submit}>
+    ${offers && html`<ul class="offers" role="listbox" id="offers">${offers.found.map((each, n) => html`<li role="option" id=${'offer-' + n} aria-selected=${n === at} onMouseDown=${event => { event.preventDefault(); take(each) }}>${each.about}</li>`)}</ul>`}
+    <div class="row"><label>To<input id="to" value=${to} onInput=${event => address(event.target.value)} list="names" placeholder="an agent, or everybody" required /></label><datalist id="names">${names.map(name => html`<option value=${name} />`)}<option value="everybody" /></datalist>
+      <label>As<select value=${kind} onChange=${event => choose(event.target.value)}><option value="chat">a message</option><option value="task">a task</option><option value="control">an instruction</option></select></label>
+      <label>Priority<select value=${priority} onChange=${event => rank(event.target.value)}>${['low', 'medium', 'high', 'critical'].map(each => html`<option value=${each}>${each}</option>`)}</select></label></div>
+    <label>Message<textarea ref=${area} rows="3" value=${text} onInput=${complete} onKeyDown=${keys} onBlur=${() => offer(null)} role="combobox" aria-expanded=${Boolean(offers)} aria-controls="offers" aria-autocomplete="list" aria-activedescendant=${offers ? 'offer-' + at : undefined} placeholder="@ names an agent, ISSUE- an issue" required></textarea></label>
+    <${Failure} of=${refused} /><p><button class="first" disabled=${busy || !to.trim() || !text.trim()}>${to.trim() ? `Send to ${nick(to.trim())}` : 'Send'}</button> <span class="dim">Ctrl+Enter · it appears in the log as the human's</span></p></form>`
+}

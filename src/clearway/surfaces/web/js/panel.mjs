@@ -1,0 +1,237 @@
+// The panel at the side: one issue, agent, path or message, whole, with what can be done about it.
+import {html, useState, useMemo} from './vdom.mjs'
+import {ask} from './wire.mjs'
+import {use, state, set, touch, say} from './store.mjs'
+import {href, go} from './place.mjs'
+import {Agent, Badge, Path, Issue, Ago, Hour, Lease, Chip, Status, Priority, Failure, Still, Act, Parts, useAsked, breakable} from './marks.mjs'
+import {who, nick, told, exact, loudness, plural, span, PRESENCE} from './words.mjs'
+import {Markdown} from './markdown.mjs'
+import {Line} from './feed.mjs'
+import {agentsOf} from './shell.mjs'
+import * as deeds from './deeds.mjs'
+
+export default function Panel({kind, id}) {
+  if (kind === 'issue') return html`<${OneIssue} id=${id} />`
+  if (kind === 'agent') return html`<${OneAgent} id=${id} />`
+  if (kind === 'path') return html`<${OnePath} path=${id} />`
+  if (kind === 'message') return html`<${OneMessage} id=${Number(id)} />`
+  return html`<p class="failure">There is no ${kind} here.</p>`
+}
+
+// --- an issue ---------------------------------------------------------------------------------------------------------
+
+function OneIssue({id}) {
+  const mine = event => event.display_id === id
+  const {reply: issue, refused, again} = useAsked(() => ask('get_issue', {issue_id: id}), [id], mine)
+  const attempts = useAsked(() => ask('list_attempts', {issue_id: id, limit: 20}), [id], event => mine(event) && /^attempt|late/.test(event.type))
+  const graph = useAsked(() => ask('get_issue_graph', {root_issue_id: id, depth: 1, max_bytes: 40000}), [id], event => /relation|status|attempt_c/.test(event.type))
+  const reviews = useAsked(() => ask('list_review_requests', {issue_id: id, limit: 5}), [id], event => mine(event) && /review|status/.test(event.type))
+  if (!issue) return html`<${Failure} of=${refused} retry=${again} />${!refused && html`<${Still} />`}`
+  const live = issue.attempt
+  const waiting = (reviews.reply?.items || []).find(each => each.status === 'open' || each.status === 'claimed')
+  const failed = (attempts.reply?.items || []).filter(each => each.status === 'failed' || each.status === 'expired').slice(0, 3)
+  return html`<article>
+    <p class="over-title"><span class="issue-id">${issue.display_id}</span> ${issue.type} <${Status} issue=${issue} /> <${Priority} value=${issue.priority} /> ${issue.labels.map(label => html`<span class="label">${label}</span>`)} ${issue.archived_at && html`<span class="chip">put away</span>`}</p>
+    <h1>${issue.title}</h1>
+    <${Failure} of=${refused} />
+    ${issue.needs_human && html`<p class="failure">Failed again and again: one more attempt will hardly do better. Below are the last briefs, side by side.</p>`}
+    <dl class="facts">
+      ${live && html`<dt>in the hands of</dt><dd><${Agent} agent=${live.agent} session=${live.session} /> ${live.kind === 'review' ? '(review) ' : ''}until <${Hour} at=${live.lease_expires_at} /></dd>`}
+      ${issue.blocked_reason && html`<dt>blocked</dt><dd>${issue.blocked_reason}</dd>`}
+      ${issue.reserved_for && html`<dt>kept for</dt><dd><${Agent} agent=${issue.reserved_for} /></dd>`}
+      ${issue.parent && html`<dt>part of</dt><dd><${Issue} id=${issue.parent.display_id || issue.parent} /> ${issue.parent.title || ''}</dd>`}
+      ${issue.children && html`<dt>children</dt><dd>${Object.entries(issue.children).filter(([, count]) => count).map(([name, count]) => `${count} ${name.replace('_', ' ')}`).join(', ') || 'none'}</dd>`}
+      ${issue.paths?.length ? html`<dt>will change</dt><dd>${issue.paths.flatMap((path, n) => [n ? ', ' : '', html`<${Path} path=${path} />`])}</dd>` : null}
+      ${issue.needs?.length ? html`<dt>needs</dt><dd>${issue.needs.join(', ')}</dd>` : null}
+      <dt>written</dt><dd>${issue.created_by ? html`<${Agent} agent=${issue.created_by} /> ` : ''}<${Ago} at=${issue.created_at} />, version ${issue.version}</dd>
+    </dl>
+    <${IssueDeeds} issue=${issue} review=${waiting} />
+    ${failed.length > 1 && issue.needs_human && html`<${Briefs} attempts=${failed} />`}
+    ${issue.description && html`<h2>What</h2><${Markdown} text=${issue.description} />`}
+    ${issue.acceptance_criteria && html`<h2>Done when</h2><${Markdown} text=${issue.acceptance_criteria} />`}
+    <${Relations} graph=${graph.reply} of=${issue.display_id} />
+    ${(reviews.reply?.items || []).length ? html`<h2>Reviews</h2><ul class="story">${reviews.reply.items.map(each => html`<li><${Hour} at=${each.created_at} /><span class="what"><${Chip} kind=${each.stale ? 'blocked' : each.status === 'approved' ? 'live' : 'review'}>${each.stale ? 'out of date' : each.status.replace('_', ' ')}<//> of version ${each.target_issue_version}, asked by <${Agent} agent=${each.requested_by} />${each.reviewer && html`, made by <${Agent} agent=${each.reviewer} />`}</span>${each.findings && html`<${Markdown} text=${each.findings} />`}</li>`)}</ul>` : null}
+    <h2>Attempts</h2><${Attempts} found=${attempts} />
+    <${Brief} id=${id} />
+    <h2>Activity</h2><${Activity} id=${id} />
+    <${Say} id=${id} question=${issue.type === 'question'} />
+  </article>`
+}
+
+function IssueDeeds({issue, review}) {
+  const id = issue.display_id, live = issue.attempt
+  const open = kind => set({dialog: {kind, id, issue, review: review?.review_request_id}})
+  const over = issue.status === 'done' || issue.status === 'cancelled'
+  return html`<div class="deeds">
+    ${review && review.status === 'open' && !review.stale && html`<button class="first" onClick=${() => open('approve')}>Approve…</button><button onClick=${() => open('changes')}>Ask for changes…</button>`}
+    ${review?.stale && html`<${Act} sure="A new review of what there is now takes its place." act=${() => deeds.askReview(id)}>Ask for a new review<//>`}
+    ${live && html`<${Act} kind="danger" sure=${`${who(live.agent, live.session)} loses ${id} and the paths it took for it; its next edit there will be refused.`} act=${() => deeds.releaseAttempt(live.attempt_id, id, live.agent)}>Release from ${who(live.agent, live.session)}<//>`}
+    ${!over && issue.type !== 'epic' && html`<button onClick=${() => open('reassign')}>${live ? 'Reassign…' : 'Keep for…'}</button>`}
+    ${!live && !over && issue.status !== 'ready' && html`<${Act} act=${() => deeds.setStatus(id, 'ready')}>${issue.needs_human ? 'Try again: ready' : 'Make ready'}<//>`}
+    ${!live && !over && issue.status !== 'blocked' && html`<button onClick=${() => open('park')}>Block…</button>`}
+    ${!live && issue.status === 'ready' && !review && issue.type !== 'epic' && html`<${Act} act=${() => deeds.askReview(id)}>Ask for a review<//>`}
+    ${!live && !over && html`<${Act} act=${() => deeds.setStatus(id, 'done')} sure=${`${id} is done, and what waits for it goes on.`}>Done<//>`}
+    ${!live && !over && html`<${Act} act=${() => deeds.setStatus(id, 'cancelled')} sure=${`Nobody will work on ${id}; what waits for it goes on.`}>Cancel<//>`}
+    ${over && html`<${Act} act=${() => deeds.setStatus(id, 'open')}>Open again<//>`}
+    <button onClick=${() => open('edit')}>Edit…</button><button onClick=${() => open('link')}>Link…</button><button onClick=${() => open('decide')}>Decide…</button>
+    ${over && !issue.archived_at && html`<${Act} act=${() => deeds.archive(id)} sure=${`${id} is hidden and keeps its history.`}>Put away<//>`}
+    ${issue.archived_at && html`<${Act} act=${() => deeds.archive(id, false)}>Bring back<//>`}
+  </div>`
+}
+
+const Briefs = ({attempts}) => html`<div class="figures">${attempts.map(each => html`<div class="figure"><p><${Agent} agent=${each.agent} session=${each.session} /> <span class="dim"><${Ago} at=${each.finished_at} /></span></p><p class="failure">${(each.failure_code || each.status).replaceAll('_', ' ')}</p><p>${each.result_summary || each.reason_details || 'left nothing'}</p></div>`)}</div>`
+
+function Relations({graph, of}) {
+  if (!graph) return null
+  const title = new Map(graph.nodes.map(node => [node.display_id, node]))
+  const rows = graph.edges.filter(edge => edge.source === of || edge.target === of)
+  if (!rows.length) return null
+  const HOW = {blocks: ['blocks', 'waits for'], related_to: ['belongs with', 'belongs with'], duplicates: ['duplicates', 'duplicated by'], parent: ['contains', 'part of'], child_of: ['part of', 'contains']}
+  const row = edge => {
+    const out = edge.source === of, other = out ? edge.target : edge.source, node = title.get(other)
+    return html`<li key=${other + edge.type}><span class="how">${(HOW[edge.type] || [edge.type, edge.type])[out ? 0 : 1]}</span><${Issue} id=${other} /><span class="text">${node?.title}</span>${node && html`<${Status} issue=${node} />`}${HOW[edge.type] && /blocks|related|dupl/.test(edge.type) && html`<${Act} kind="text" sure=${`${edge.source} and ${edge.target} are no longer linked.`} act=${() => deeds.link(edge.source, edge.target, edge.type, 'remove')}>unlink<//>`}</li>`
+  }
+  return html`<h2>Relations</h2><ul class="relations">${rows.map(row)}</ul>`
+}
+
+function Attempts({found, named}) {
+  const items = found.reply?.items
+  if (!items) return html`<${Failure} of=${found.refused} />${!found.refused && html`<${Still} />`}`
+  if (!items.length) return html`<p class="dim">Nobody has worked on it yet.</p>`
+  return html`<ol class="attempts">${items.map(each => html`<li class=${each.status} key=${each.attempt_id}>
+    <p class="line">${named ? html`<${Issue} id=${each.display_id} />` : html`<${Agent} agent=${each.agent} session=${each.session} />`} <span>${each.kind === 'review' ? 'review, ' : ''}${each.status}${each.failure_code ? `: ${each.failure_code.replaceAll('_', ' ')}` : ''}${each.interruption_code ? `: ${each.interruption_code.replaceAll('_', ' ')}` : ''}</span> <span class="dim"><${Hour} at=${each.started_at} />${each.finished_at && html` – <${Hour} at=${each.finished_at} />, ${span(Date.parse(each.finished_at) - Date.parse(each.started_at))}`}</span></p>
+    ${each.result_summary && html`<${Markdown} text=${each.result_summary} />`}${each.reason_details && html`<${Markdown} text=${each.reason_details} />`}
+    ${each.verification && html`<p class="dim">Checked: ${each.verification.join(' · ')}</p>`}
+    ${each.next_steps && html`<p class="dim">Next: ${each.next_steps.join(' · ')}</p>`}
+    ${(each.artifacts || []).map(artifact => html`<p><span class="label">${artifact.type}</span> <code>${artifact.uri}</code> ${artifact.title || ''}</p>`)}
+    ${(each.late_results || []).map(late => html`<p class="dim">Came too late, <${Ago} at=${late.at} />: ${late.result_summary}</p>`)}</li>`)}</ol>`
+}
+
+function Brief({id}) {
+  const [open, show] = useState(false), [found, put] = useState(null)
+  const toggle = event => {
+    if (event.target.open && !found) ask('get_work_context', {issue_id: id}).then(reply => put({reply}), refused => put({refused}))
+  }
+  return html`<details onToggle=${toggle}><summary>The brief, as the next agent would get it</summary>${found && html`<${Failure} of=${found.refused} />${found.reply && html`<pre class="brief" tabindex="0">${JSON.stringify(found.reply, null, 2)}</pre>`}`}</details>`
+}
+
+function Activity({id}) {
+  const {reply, refused} = useAsked(() => ask('get_issue_activity', {issue_id: id, limit: 40}), [id], event => event.display_id === id)
+  if (!reply) return html`<${Failure} of=${refused} />${!refused && html`<${Still} />`}`
+  const line = each => {
+    const event = {id: each.event_id, type: each.event_type, at: each.occurred_at, agent: each.agent, session: each.session, display_id: null, data: each}
+    const parts = told({...event, display_id: id}).map(part => part.issue === id ? 'it' : part)
+    return html`<li class=${loudness(event)} key=${each.event_id}><${Hour} at=${each.occurred_at} /><span class="what">${each.agent === 'clearway' ? 'the room' : html`<${Agent} agent=${each.agent} session=${each.session} />`} <${Parts} parts=${parts} /></span>${(each.content || each.result_summary || each.findings || each.summary) && html`<${Markdown} text=${each.content || each.result_summary || each.findings || each.summary} />`}</li>`
+  }
+  return html`<ol class="story">${reply.items.map(line)}</ol>${reply.has_more && html`<p class="dim">There is more; <code>clearway issue activity ${id}</code> has all of it.</p>`}`
+}
+
+function Say({id, question}) {
+  const [text, type] = useState(''), [refused, fail] = useState(null), [busy, work] = useState(false)
+  const submit = async event => {
+    event.preventDefault()
+    if (!text.trim() || busy) return
+    work(true)
+    try { say(await deeds.comment(id, text)); type(''); fail(null) } catch (error) { fail(error) }
+    work(false)
+  }
+  return html`<form class="stack" onSubmit=${submit}><label>${question ? 'Answer' : 'Comment'}, for whoever works on it next<textarea rows="3" value=${text} onInput=${event => type(event.target.value)} onKeyDown=${event => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && submit(event)}></textarea></label><${Failure} of=${refused} /><p><button disabled=${busy || !text.trim()}>${question ? 'Answer' : 'Comment'}</button> <span class="dim">Ctrl+Enter</span></p></form>`
+}
+
+// --- an agent ---------------------------------------------------------------------------------------------------------
+
+function OneAgent({id}) {
+  use(now => now.roster); use(now => now.holdings); use(now => now.board); use(now => now.tasks)
+  const events = use(now => now.events)
+  const all = agentsOf(state)
+  const here = all.find(each => each.session === id)
+  const same = all.filter(each => each.agent === id)
+  const agent = here?.agent || same[0]?.agent || events.findLast(event => event.session === id)?.agent || id
+  const session = here?.session || (same.length === 1 ? same[0].session : id)
+  const one = here || (same.length === 1 ? same[0] : null)
+  const attempts = useAsked(() => ask('list_attempts', {limit: 60}), [id], event => /^attempt/.test(event.type))
+  const paths = (state.holdings?.paths || []).filter(each => each.session === session || (!here && each.agent === id))
+  const did = events.filter(event => event.session === session || event.agent === id).slice(-60).reverse()
+  const work = (attempts.reply?.items || []).filter(each => each.session === session || (!here && each.agent === id))
+  const tasks = (state.tasks?.items || []).filter(each => each.to.split('#')[0] === agent)
+  return html`<article>
+    <p class="over-title">agent ${one && html`<span class=${'chip ' + (one.presence === 'busy' ? 'live' : one.presence === 'stalled' || one.presence === 'limited' ? 'blocked' : '')}>${one.presence}</span>`}</p>
+    <h1><${Badge} agent=${agent} session=${session} /> ${who(agent, session)}</h1>
+    <dl class="facts">
+      <dt>session</dt><dd><code>${session}</code></dd>
+      ${one ? html`<dt>presence</dt><dd>${PRESENCE[one.presence]}, last seen <${Ago} at=${one.seen_at} /></dd>
+      ${one.doing && html`<dt>doing</dt><dd>${one.doing}</dd>`}
+      ${one.issue && html`<dt>works on</dt><dd><${Issue} id=${one.issue} /></dd>`}
+      ${one.limited_until && html`<dt>limited</dt><dd>until <${Hour} at=${one.limited_until} /></dd>`}
+      <dt>hooks</dt><dd>${one.hooks ? html`<span class="advisory">advisory only: an edit of what others hold is not refused</span>` : 'enforced'}</dd>` : !same.length && html`<dt>presence</dt><dd>not here</dd>`}
+    </dl>
+    ${same.length > 1 && html`<ul class="relations">${same.map(each => html`<li><${Agent} agent=${each.agent} session=${each.session} /> ${each.presence}</li>`)}</ul>`}
+    <div class="deeds"><a class="button" href=${href({view: 'messages', rest: [agent], panel: null})}>Write to ${nick(agent)}</a>
+      ${one?.card?.live && html`<${Act} kind="danger" sure=${`${who(agent, session)} loses ${one.card.display_id}; its notes stay.`} act=${() => deeds.releaseAttempt(one.card.live.attempt_id, one.card.display_id, agent)}>Release ${one.card.display_id}<//>`}
+      <${Act} sure=${`What waits for ${agent} goes back to who sent it. Sessions that run stay.`} act=${() => deeds.retire(agent)}>Take off the list<//></div>
+    <h2>Holds <span>${paths.length || ''}</span></h2>
+    ${paths.length ? html`<ul class="relations">${paths.map(each => html`<li key=${each.path + each.checkout}><${Path} path=${each.path} /><span class="text dim">${each.purpose}</span><${Lease} until=${each.until} seconds=${each.lease_seconds} /></li>`)}</ul>` : html`<p class="dim">Nothing.</p>`}
+    <h2>Queue <span>${tasks.length || ''}</span></h2>
+    ${tasks.length ? html`<ul class="relations">${tasks.map(task => html`<li key=${task.task_id}><${Task} task=${task} /></li>`)}</ul>` : html`<p class="dim">No task waits for it.</p>`}
+    <h2>Worked on</h2><${Attempts} named found=${{reply: attempts.reply && {items: work.slice(0, 12)}, refused: attempts.refused}} />
+    <h2>What it did</h2><section class="feed-like feed"><ol>${did.map(event => html`<${Line} event=${event} key=${event.id} />`)}${!did.length && html`<li class="dim quiet">Nothing lately.</li>`}</ol></section>
+  </article>`
+}
+
+export function Task({task}) {
+  const open = ['pending', 'leased', 'started'].includes(task.state)
+  const waits = task.waiting
+  return html`<a class="issue-id" href=${href({panel: ['message', String(task.task_id)]})}>#${task.task_id}</a> <span class="text">${task.text}</span> <${Chip} kind=${task.state === 'started' || task.state === 'leased' ? 'live' : task.state === 'pending' ? 'ready' : task.state === 'needs_review' ? 'review' : 'refused'}>${task.state.replace('_', ' ')}<//>
+    ${waits && html`<span class="dim">waits: ${waits.reason}${waits.path ? html` <${Path} path=${waits.path} />` : ''}${waits.agent ? html`, <${Agent} agent=${waits.agent} session=${waits.session} />` : ''}${waits.seconds_left != null ? `, ${span(waits.seconds_left * 1000)} left` : ''}</span>`}
+    ${open ? html`<${Act} kind="text" sure=${`${nick(task.agent || task.to)} is told to stop.`} act=${() => deeds.cancelTask(task)}>cancel<//>` : html`<${Act} kind="text" sure=${`${nick(task.to)} is asked again.`} act=${() => deeds.retryTask(task)}>retry<//>`}`
+}
+
+// --- a path -----------------------------------------------------------------------------------------------------------
+
+function OnePath({path}) {
+  use(now => now.holdings)
+  const held = (state.holdings?.paths || []).filter(each => each.path === path || path.startsWith(each.path + '/') || each.path.startsWith(path + '/') || each.path === '.')
+  const root = state.holdings?.checkouts.find(each => each.checkout === held[0]?.checkout)?.root || state.room.folder
+  const asked = path.startsWith('@') || path.startsWith('/') ? path : `${root}/${path}`
+  const {reply, refused} = useAsked(() => ask('path_history', {path: asked, limit: 60}), [path, root], event => /^(paths_|refused|path_|overlap)/.test(event.type))
+  return html`<article><p class="over-title">path ${reply && html`<span class=${'chip ' + (reply.free ? 'ready' : 'live')}>${reply.free ? 'free' : 'held'}</span>`}</p>
+    <h1 class="path">${breakable(path)}</h1>
+    ${held.map(each => html`<dl class="facts" key=${each.session + each.checkout}>
+      <dt>held by</dt><dd><${Agent} agent=${each.agent} session=${each.session} /> ${each.path !== path ? html`as <code>${each.path}</code> ` : ''}for ${each.mode === 'run' ? 'a run over it' : 'editing'}</dd>
+      ${each.purpose && html`<dt>for</dt><dd>${each.purpose}</dd>`}${each.issue && html`<dt>issue</dt><dd><${Issue} id=${each.issue} /></dd>`}
+      <dt>since</dt><dd><${Ago} at=${each.since} /></dd><dt>lease</dt><dd><${Lease} until=${each.until} seconds=${each.lease_seconds} /></dd>
+      <dt>checkout</dt><dd><code>${state.holdings.checkouts.find(one => one.checkout === each.checkout)?.root}</code></dd></dl>
+      <div class="deeds"><${Act} kind="danger" sure=${`${each.path}, held by ${who(each.agent, each.session)}, is free then; its next edit there will be refused if somebody else takes it.`} act=${() => deeds.releasePath(each)}>Release ${each.path} from ${who(each.agent, each.session)}<//></div>`)}
+    <${Failure} of=${refused} />
+    <h2>Its story</h2>${!reply && !refused ? html`<${Still} />` : null}
+    <ol class="story">${(reply?.events || []).map(event => html`<li class=${loudness({...event, data: event})} key=${event.id}><${Hour} at=${event.at} /><span class="what"><${Agent} agent=${event.agent} session=${event.session} /> ${HISTORY[event.type] || event.type.replaceAll('_', ' ')} ${event.path !== path ? html`<code>${event.path}</code>` : ''} ${event.why && !/^(release)$/.test(event.why) ? html`<span class="dim">(${event.why.replaceAll('_', ' ')})</span>` : ''} ${event.message || event.purpose ? html`<span class="dim">${event.message || event.purpose}</span>` : ''}</span></li>`)}</ol>
+    ${reply && !reply.events.length && html`<p class="dim">Nothing is known of it yet.</p>`}
+  </article>`
+}
+const HISTORY = {paths_claimed: 'took it', paths_released: 'gave it back', refused: 'was refused', path_leaked: 'changed it although another held it', path_restored: 'brought it back', overlap_noted: 'works on it in another checkout, too', path_changed_outside: 'changed from outside', work_rescued: 'work was saved before a command'}
+
+// --- a message --------------------------------------------------------------------------------------------------------
+
+function OneMessage({id}) {
+  const {reply, refused, again} = useAsked(() => ask('list_messages', {before: id + 1, limit: 1}), [id], event => event.data?.message === id || event.data?.task === id)
+  const task = useAsked(() => ask('list_tasks', {task_id: id}).catch(() => ({items: []})), [id], event => event.data?.task === id)
+  const [text, type] = useState(''), [failed, fail] = useState(null)
+  const message = reply?.items.find(each => each.message_id === id)
+  if (!message) return html`<${Failure} of=${refused} retry=${again} />${reply ? html`<p class="failure">There is no message #${id} any more.</p>` : !refused && html`<${Still} />`}`
+  const answer = async event => {
+    event.preventDefault()
+    try { await deeds.send({to: message.from, text, reply_to: message.to === 'human' ? id : undefined}); type(''); fail(null); say(`Sent to ${nick(message.from)}.`); again() } catch (error) { fail(error) }
+  }
+  const mine = task.reply?.items[0]
+  return html`<article><p class="over-title"><span class="issue-id">#${id}</span> ${message.kind} <span class="chip">${message.state}</span> ${message.priority && html`<${Priority} value=${message.priority} />`}</p>
+    <h1><${Agent} agent=${message.from} session=${message.session} /> → ${message.to === '*' ? 'everybody' : html`<${Agent} agent=${message.to} />`}</h1>
+    <dl class="facts"><dt>sent</dt><dd><${Ago} at=${message.at} /></dd>${message.seen_at && html`<dt>seen</dt><dd><${Ago} at=${message.seen_at} /></dd>`}${message.taken_at && html`<dt>taken</dt><dd><${Ago} at=${message.taken_at} />${message.note ? ` “${message.note}”` : ''}</dd>`}
+      ${message.issue_id && html`<dt>about</dt><dd><${Issue} id=${message.issue_id} /></dd>`}${message.reply_to && html`<dt>answers</dt><dd><a class="issue-id" href=${href({panel: ['message', String(message.reply_to)]})}>#${message.reply_to}</a></dd>`}
+      ${message.held_back && html`<dt>held back</dt><dd class="failure">${message.held_back}</dd>`}</dl>
+    <p class="letter words">${message.text}</p>
+    ${mine && html`<h2>Task</h2><p class="relations"><${Task} task=${mine} /></p>${mine.late_result && html`<p class="dim">Came too late: ${mine.late_result}</p>`}`}
+    <div class="deeds">${message.to === 'human' && ['queued', 'seen'].includes(message.state) && html`<${Act} act=${async () => { const said = await deeds.acceptMessage(message); again(); return said }}>I take it<//>`}
+      ${message.held_back && message.state === 'queued' && html`<${Act} sure=${`${nick(message.to)} will read it.`} act=${() => deeds.passMessage(message)}>Let it through<//>`}</div>
+    ${message.from !== 'human' && message.from !== 'clearway' && html`<form class="stack" onSubmit=${answer}><label>Answer ${nick(message.from)}<textarea rows="3" value=${text} onInput=${event => type(event.target.value)}></textarea></label><${Failure} of=${failed} /><p><button disabled=${!text.trim()}>Send</button></p></form>`}
+  </article>`
+}

@@ -1,0 +1,180 @@
+// The frame: counters on top, agents and what is held at the side, what needs the human first, the view, the feed.
+import {html, useState, useEffect, useRef, Fragment} from './vdom.mjs'
+import {use, set, state, say} from './store.mjs'
+import {logOut} from './wire.mjs'
+import {usePlace, href, go} from './place.mjs'
+import {Agent, Badge, Path, Lease, Ago, Failure, Still, Issue, Empty, mark} from './marks.mjs'
+import {plural, who, PRESENCE, useTick, age} from './words.mjs'
+import {Needs, needs} from './needs.mjs'
+import {Feed} from './feed.mjs'
+import {Board} from './board.mjs'
+import {Replay} from './replay.mjs'
+
+const TABS = [['board', 'Board'], ['list', 'List'], ['graph', 'Graph'], ['map', 'Map'], ['messages', 'Messages'], ['reviews', 'Reviews'], ['figures', 'Figures']]
+const LATER = {list: './list.mjs', graph: './graph.mjs', map: './map.mjs', messages: './messages.mjs', reviews: './reviews.mjs', figures: './figures.mjs', search: './search.mjs'}
+const loaded = {board: Board}
+
+// A view is loaded when it is first looked at.
+function useModule(name, from) {
+  const [, draw] = useState(0), [refused, fail] = useState(null)
+  useEffect(() => {
+    if (!loaded[name] && from) import(from).then(module => { loaded[name] = module.default; draw(n => n + 1) }, fail)
+  }, [name])
+  return [loaded[name], refused && {message: 'This part of the page could not be loaded; the host may just be starting again.', code: 'UNREACHABLE'}]
+}
+
+function View() {
+  const at = usePlace()
+  const [Found, refused] = useModule(at.view, LATER[at.view])
+  if (refused) return html`<${Failure} of=${refused} retry=${() => location.reload()} />`
+  return Found ? html`<${Found} key=${at.view} place=${at} />` : html`<${Still} />`
+}
+
+function Panel() {
+  const at = usePlace()
+  const [Found] = useModule('panel', './panel.mjs')
+  const box = useRef(null), before = useRef(null)
+  const key = at.panel?.join('/')
+  useEffect(() => {
+    if (!key) { before.current?.focus?.(); before.current = null; return }
+    before.current ||= document.activeElement
+    box.current?.focus({preventScroll: true})
+    if (box.current) box.current.scrollTop = 0
+  }, [key, Boolean(Found)])
+  if (!at.panel) return null
+  return html`<section class="panel" ref=${box} tabindex="-1" role="dialog" aria-label=${at.panel.join(' ')}>
+    <a class="close" href=${href({panel: null})} aria-label="Close" title="Close (esc)">×</a>
+    ${Found ? html`<${Found} kind=${at.panel[0]} id=${at.panel[1]} key=${key} />` : html`<${Still} />`}</section>`
+}
+
+function Dialog() {
+  const open = use(now => now.dialog)
+  const [Found] = useModule('dialog', open ? './dialogs.mjs' : null)
+  const box = useRef(null), before = useRef(null)
+  useEffect(() => {
+    if (open) { before.current ||= document.activeElement; box.current?.showModal?.() } else { before.current?.focus?.(); before.current = null }
+  }, [Boolean(open), Boolean(Found)])
+  if (!open || !Found) return null
+  return html`<dialog ref=${box} onCancel=${event => { event.preventDefault(); set({dialog: null}) }} onClick=${event => event.target === box.current && set({dialog: null})}>
+    <${Found} ...${open} key=${JSON.stringify([open.kind, open.id])} /></dialog>`
+}
+
+function Said() {
+  const said = use(now => now.said)
+  useEffect(() => {
+    if (!said) return
+    const over = setTimeout(() => set({said: null}), said.kind === 'refused' ? 9000 : 4000)
+    return () => clearTimeout(over)
+  }, [said])
+  return html`<div class=${'said ' + (said?.kind || '')} role="status" aria-live="polite">${said && html`<p>${said.text} <button class="text" onClick=${() => set({said: null})} aria-label="Close this">×</button></p>`}</div>`
+}
+
+const CONNECTION = {new: 'connecting', live: 'live', lost: 'connection lost, trying again', out: 'logged out'}
+
+function Top() {
+  const rooms = use(now => now.rooms), room = use(now => now.room), connection = use(now => now.connection)
+  const board = use(now => now.board), holdings = use(now => now.holdings), refused = use(now => now.refusedToday)
+  use(now => now.roster); use(now => now.overdue); use(now => now.tasks)
+  const replayed = use(now => now.replay)
+  const mine = needs(state)
+  const count = mine.length
+  useEffect(() => { document.title = (count ? `(${count}) ` : '') + `${room.name} · Clearway` }, [count, room])
+  const [query, type] = useState('')
+  const seek = event => { event.preventDefault(); if (query.trim()) go({view: 'search', rest: [query.trim()]}) }
+  const theme = () => {
+    const dark = (document.documentElement.dataset.theme || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark'
+    document.documentElement.dataset.theme = dark ? 'light' : 'dark'
+    localStorage.setItem('clearway-theme', dark ? 'light' : 'dark')
+  }
+  const paths = replayed?.reply ? replayed.reply.paths.length : holdings?.paths.length
+  const live = replayed?.reply ? replayed.reply.counts.in_progress || 0 : board?.counts.live
+  return html`<header class="top">
+    <button class="drawer-opener" aria-label="Agents and held paths" aria-expanded=${Boolean(state.drawer)} onClick=${() => set({drawer: !state.drawer})}><i></i><i></i><i></i></button>
+    <a class="logo" href=${href({view: 'board'})} aria-label="Clearway, board">${mark}<b>Clearway</b></a>
+    ${rooms.length > 1 ? html`<select class="rooms" aria-label="Room" value=${room.slug} onChange=${event => go({room: event.target.value, view: 'board'})}>${rooms.map(each => html`<option value=${each.slug} title=${each.folder}>${each.slug}</option>`)}</select>`
+      : html`<span class="rooms" title=${room.folder}>${room.name}</span>`}
+    <form class="seek" role="search" onSubmit=${seek}><input id="search" type="search" placeholder="Search" aria-label="Search" value=${query} onInput=${event => type(event.target.value)} /><kbd aria-hidden="true">/</kbd></form>
+    <dl class="counts">
+      <div class=${count ? 'needs' : ''}><dt>needs you</dt><dd>${count}</dd></div>
+      <div><dt>live</dt><dd class="live">${live ?? '–'}</dd></div>
+      <div><dt>held</dt><dd>${paths ?? '–'}</dd></div>
+      <div class="refusals"><dt>refused today</dt><dd class=${refused ? 'refused' : ''}>${refused}</dd></div>
+    </dl>
+    <span class=${'connection ' + connection} role="status" title=${CONNECTION[connection]}><i></i><span>${connection === 'live' ? 'live' : CONNECTION[connection]}</span></span>
+    <button class="icon" onClick=${() => set({dialog: {kind: 'issue'}})} title="New issue (n)">+ <span>Issue</span></button>
+    <button class="icon" onClick=${theme} title="Light or dark" aria-label="Light or dark"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M8 1.5a6.5 6.5 0 1 0 0 13z" /><circle cx="8" cy="8" r="6.2" fill="none" stroke="currentColor" /></svg></button>
+    <button class="icon" onClick=${() => set({dialog: {kind: 'keys'}})} title="Keys (?)" aria-label="Keys">?</button>
+    <button class="icon out" onClick=${logOut} title="Log this browser out">Log out</button>
+  </header>`
+}
+
+const ORDER = ['busy', 'limited', 'stalled', 'idle', 'offline']
+
+export function agentsOf(now) {
+  if (now.replay?.reply) {
+    const held = new Map(now.replay.reply.issues.filter(each => each.session).map(each => [each.session, each.display_id]))
+    return now.replay.reply.agents.map(each => ({...each, presence: 'busy', issue: held.get(each.session), replayed: true}))
+  }
+  const live = new Map((now.board?.columns.live || []).filter(card => card.live).map(card => [card.live.session, card]))
+  return (now.roster?.agents || []).map(each => ({...each, card: live.get(each.session), presence: each.limited_until ? 'limited' : each.presence}))
+    .sort((one, two) => ORDER.indexOf(one.presence) - ORDER.indexOf(two.presence) || one.agent.localeCompare(two.agent) || one.session.localeCompare(two.session))
+}
+
+function Agents() {
+  const roster = use(now => now.roster), failure = use(now => now.failures.roster)
+  use(now => now.board); use(now => now.replay)
+  useTick(30e3)
+  const agents = agentsOf(state)
+  return html`<section class="agents" aria-labelledby="agents"><h2 id="agents">Agents <span>${agents.length || ''}</span></h2>
+    <${Failure} of=${failure} />
+    ${!roster && !state.replay ? html`<${Still} />` : !agents.length && html`<p class="dim quiet">Nobody is here. An agent that was connected comes in with its first prompt.</p>`}
+    <ul data-list="agents">${agents.map(each => html`<li key=${each.session}><a class=${'one ' + each.presence} data-item href=${href({panel: ['agent', each.session]})} title=${`${each.agent}, session ${each.session}: ${PRESENCE[each.presence] || each.presence}`}>
+      <${Badge} agent=${each.agent} session=${each.session} />
+      <span class="about"><span class="line"><b>${who(each.agent, each.session)}</b>${each.issue ? html`<span class="issue-id">${each.issue}</span>` : html`<span class="dim">${each.presence}</span>`}</span>
+        ${each.doing && html`<span class="dim doing">${each.doing}</span>`}
+        ${each.hooks && html`<span class="advisory" title="The hooks of this client cannot refuse an edit, or were not seen to">advisory only</span>`}
+        ${each.presence === 'stalled' && html`<span class="stall">silent for ${age(each.seen_at)}</span>`}
+        ${each.card?.live && html`<${Lease} until=${each.card.live.until} seconds=${each.card.live.lease_seconds} />`}
+      </span></a></li>`)}</ul>
+    ${roster?.ended ? html`<p class="dim quiet">${plural(roster.ended, 'session')} ended lately</p>` : null}</section>`
+}
+
+function Held() {
+  const holdings = use(now => now.holdings), replay = use(now => now.replay), failure = use(now => now.failures.holdings)
+  const paths = replay?.reply ? replay.reply.paths : holdings?.paths
+  const several = new Set((paths || []).map(each => each.checkout)).size > 1
+  const branch = new Map((holdings?.checkouts || []).map(each => [each.checkout, each.branch]))
+  return html`<section class="held" aria-labelledby="held"><h2 id="held">Held <span>${paths?.length || ''}</span></h2>
+    <${Failure} of=${failure} />
+    ${!paths ? html`<${Still} />` : !paths.length && html`<p class="dim quiet">No path is held.</p>`}
+    <ul>${(paths || []).slice(0, 60).map(each => html`<li key=${each.checkout + each.path + each.session + each.mode} class=${each.elsewhere ? 'elsewhere' : ''}>
+      <${Badge} agent=${each.agent} session=${each.session} small />
+      <${Path} path=${each.path} />
+      ${each.elsewhere ? html`<span class="overlap" title="Held in another checkout, too">⋈<span class="hidden"> also in another checkout</span></span>` : null}
+      ${several && branch.get(each.checkout) && html`<small class="branch">${branch.get(each.checkout)}</small>`}
+      ${each.until && html`<${Lease} until=${each.until} seconds=${each.lease_seconds} quiet />`}</li>`)}</ul>
+    ${paths?.length > 60 && html`<p><a href=${href({view: 'map'})}>All ${paths.length} on the map</a></p>`}</section>`
+}
+
+export function Shell() {
+  const at = usePlace()
+  const drawer = use(now => now.drawer), guard = use(now => now.roster?.guard), replay = use(now => now.replay)
+  useEffect(() => { set({drawer: false}) }, [at.view, at.panel?.join('/')])
+  const tab = at.view === 'search' ? '' : at.view
+  return html`<div class=${'frame' + (replay ? ' replaying' : '') + ` at-${at.view}` + (at.panel ? ' with-panel' : '')}>
+    <a class="skip" href="#view" onClick=${event => { event.preventDefault(); document.getElementById('view').focus() }}>To the view</a>
+    <${Top} />
+    <aside class=${'side' + (drawer ? ' open' : '')} aria-label="Agents and held paths"><${Agents} /><${Held} /></aside>
+    ${drawer && html`<div class="veil" onClick=${() => set({drawer: false})}></div>`}
+    <main>
+      ${guard && html`<p class="guard-off" role="status">The guard is switched off: every edit passes${guard.until ? html` until ${guard.until}` : ''}. <code>clearway on</code> switches it on.</p>`}
+      ${!replay && html`<${Needs} />`}
+      <nav class="tabs" aria-label="Views">${TABS.map(([view, name]) => html`<a href=${href({view})} class=${tab === view ? 'here' : ''} aria-current=${tab === view ? 'page' : undefined}>${name}</a>`)}</nav>
+      <div id="view" class=${'view view-' + at.view} tabindex="-1"><${View} /></div>
+      ${(at.view === 'board') && html`<${Feed} />`}
+    </main>
+    <${Panel} />
+    <${Replay} />
+    <${Dialog} /><${Said} />
+  </div>`
+}
