@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import socket
 import stat
 from collections.abc import Iterator
@@ -185,12 +186,88 @@ def test_health_is_a_write_that_works(web: Web) -> None:
     assert (status, json.loads(said)["code"]) == (503, "STORAGE_FAILURE")
 
 
+def figures_of(text: str) -> dict[str, float]:
+    """A page of figures by name and labels, after a look at whether it is one."""
+    found: dict[str, float] = {}
+    families: dict[str, str] = {}
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split(" ")
+            assert name not in families, "a family stands in one place"
+            families[name] = kind
+        elif not line.startswith("# HELP "):
+            match = re.fullmatch(r'([a-z_]+)(\{(?:[a-z_]+="(?:[^"\\\n]|\\.)*",?)*\})? (-?[0-9.e+-]+)', line)
+            assert match, line
+            family = match[1]
+            if family not in families:
+                family = match[1].removesuffix("_bucket").removesuffix("_sum").removesuffix("_count")
+                assert families[family] == "histogram", line
+            assert match[1] + (match[2] or "") not in found, line
+            found[match[1] + (match[2] or "")] = float(match[3])
+    assert text.endswith("\n")
+    return found
+
+
 def test_figures_are_in_the_words_of_prometheus(web: Web) -> None:
+    """Issue 5, build item 6."""
     status, headers, said = web.ask("GET", "/metrics")
-    assert (status, headers["content-type"]) == (200, "text/plain; version=0.0.4")
-    lines = said.decode().splitlines()
-    assert "# TYPE clearway_host_clients gauge" in lines
-    assert any(line.startswith("clearway_host_questions_total ") for line in lines)
+    assert (status, headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    figures = figures_of(said.decode())
+    assert figures["clearway_host_clients"] == 0
+    assert figures['clearway_host_connections{by="http"}'] == 1, "whoever asks"
+
+
+def test_what_is_asked_is_counted_by_its_way_and_its_answer(web: Web) -> None:
+    web.operation("create_issue", title="One")
+    web.operation("create_issue")
+    web.ask("POST", "/hook/claude", b"{}", Clearway_Cwd=str(web.repo))
+    web.ask("POST", "/hook/nobody", b"{}", Clearway_Cwd=str(web.repo))
+    web.ask("GET", "/metrics", token="wrong")
+    figures = figures_of(web.ask("GET", "/metrics")[2].decode())
+    assert figures['clearway_operations_total{by="http",operation="create_issue"}'] == 2
+    assert figures['clearway_refusals_total{by="http",code="INVALID_ARGUMENT"}'] == 1
+    assert figures['clearway_operation_seconds_count{by="http"}'] == 2
+    assert figures['clearway_operation_seconds_bucket{by="http",le="+Inf"}'] == 2
+    assert figures['clearway_hooks_total{client="claude"}'] == 1
+    assert figures['clearway_hooks_total{client="other"}'] == 1, "what is no list of ours is no label"
+    assert figures["clearway_hook_seconds_count"] == 2
+    assert figures["clearway_host_turned_away_total"] == 1
+    assert figures["clearway_host_defects_total"] == 0
+
+
+def test_a_refused_edit_is_counted_once_everywhere(web: Web) -> None:
+    """The host's own count, and what the log of the room tells (clearway stats)."""
+    (web.repo / "held.py").write_text("")
+    web.operation("claim_paths", headers={"Clearway_Session": "anna-1"}, paths=["held.py"])
+    for _ in range(2):
+        edit = {"tool_name": "Edit", "tool_input": {"file_path": str(web.repo / "held.py")}, "session_id": "boris-1"}
+        payload = {"hook_event_name": "PreToolUse", "cwd": str(web.repo), **edit}
+        answer = web.ask("POST", "/hook/claude", payload, Clearway_Cwd=str(web.repo), Clearway_Agent="boris")
+        assert b"deny" in answer[2]
+    (project,) = os.listdir(Path(web.running.home, "rooms"))
+    figures = figures_of(web.ask("GET", "/metrics")[2].decode())
+    assert figures['clearway_hook_refusals_total{code="PATH_HELD"}'] == 2
+    assert figures["clearway_hook_injected_bytes_total"] > 100
+    told = web.operation("stats")[1]
+    assert figures[f'clearway_room_up{{project="{project}"}}'] == 1
+    assert figures[f'clearway_room_refusals{{project="{project}",code="PATH_HELD"}}'] == 1
+    assert told["refusals"]["by_code"] == {"PATH_HELD": 1}, "equal ones within a minute are told once"
+
+
+def test_a_room_that_does_not_answer_is_said_to_be_down(web: Web, environ: dict[str, str]) -> None:
+    folder = Path(environ["CLEARWAY_HOME"], "rooms", "01" + "Z" * 24)
+    folder.mkdir(parents=True)
+    (folder / "room.db").write_bytes(b"no room")
+    figures = figures_of(web.ask("GET", "/metrics")[2].decode())
+    assert figures[f'clearway_room_up{{project="{folder.name}"}}'] == 0
+
+
+def test_rooms_are_not_asked_for_figures_again_and_again(web: Web) -> None:
+    web.operation("create_issue", title="One")
+    for _ in range(5):
+        figures = figures_of(web.ask("GET", "/metrics")[2].decode())
+    assert sum(value for name, value in figures.items() if name.startswith("clearway_room_up")) == 1
+    assert 'clearway_operations_total{by="http",operation="stats"}' not in figures
 
 
 def test_events_come_as_they_happen_and_go_on_where_they_ended(web: Web) -> None:

@@ -41,9 +41,9 @@ _TURN_ENDS = frozenset({"stop", "interrupt", "idle", "child_stop"})
 
 class Answer:
     """What a client is told: stdout, stderr, exit status; and what follows once it has been written. visit, said: by
-    whom, and how many bytes of it a model reads."""
+    whom, and how many bytes of it a model reads; denied: the code of what the call was refused for."""
 
-    __slots__ = ("_said", "_visit", "afterwards", "code", "err", "out")
+    __slots__ = ("_visit", "afterwards", "code", "denied", "err", "out", "said")
 
     def __init__(
         self,
@@ -54,16 +54,18 @@ class Answer:
         *,
         visit: Visit | None = None,
         said: int = 0,
+        denied: str = "",
     ) -> None:
         self.out = out
         self.err = err
         self.code = code
         self.afterwards = afterwards
         self._visit = visit
-        self._said = said
+        self.said = said
+        self.denied = denied
 
     def tell(self) -> None:
-        """It has been given: what else there is to do, whoever has read it. Nothing that goes wrong now may spoil it."""
+        """It has been given: what else there is to do, whoever has read it. Nothing that goes wrong now spoils it."""
         for act in () if self._visit is None else self._visit.later:
             try:
                 act()
@@ -75,7 +77,7 @@ class Answer:
         if self._visit is not None:
             from clearway.tally import Tally
 
-            Tally(self._visit.rooms.settings.home).note(self._visit.key, micros, self._said)
+            Tally(self._visit.rooms.settings.home).note(self._visit.key, micros, self.said)
 
 
 class Standing:
@@ -180,7 +182,8 @@ def answered(client: str, raw: bytes, environ: Mapping[str, str], standing: Stan
     out, err, code = adapter.answer(call, decision)
     afterwards = None if visit is None else lambda: _was_read(visit)
     said = len((decision.deny + decision.context).encode("utf-8", "backslashreplace"))
-    return Answer(out, decision.warning + err, code, afterwards, visit=visit, said=said)
+    denied = decision.deny.partition(":")[0]
+    return Answer(out, decision.warning + err, code, afterwards, visit=visit, said=said, denied=denied)
 
 
 def _visit(call: ToolCall, settings: Settings, at: Standing) -> Visit:

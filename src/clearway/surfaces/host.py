@@ -35,6 +35,7 @@ from clearway.limits import (
 )
 from clearway.surfaces import host_answers, host_wire
 from clearway.surfaces.host_duties import Duties
+from clearway.surfaces.host_figures import Counts
 from clearway.surfaces.host_talk import Talk
 from clearway.surfaces.host_watch import Watch, Watching
 from clearway.surfaces.host_wire import Spoken
@@ -79,6 +80,7 @@ class Host:
         self.stays = False  # a service does not leave when nobody needs it
         self.asked = 0
         self.failed = 0  # questions that were left to those who asked, since no room could be used here
+        self.counted = Counts()
         self.tries = _LOCK_TRIES
         self.began = self.clock.monotonic()
         self._last = self._looked = self.began
@@ -257,6 +259,7 @@ class Host:
             uid, pid = -1, 0
         if uid != os.getuid() or len(self._peers) >= HOST_PEERS_MAX:
             connection.close()
+            self.counted.turn_away()
             return
         connection.setblocking(False)
         peer = Peer(connection, pid, self.clock.monotonic())
@@ -376,10 +379,16 @@ class Host:
             **({} if self.http is None else {"http": self.http.address}),
         }
 
+    @property
+    def connections(self) -> int:
+        """How many are connected to the socket."""
+        return len(self._peers)
+
     def _complain(self, error: BaseException) -> None:
         """Where a defect lies. Its text may hold what callers keep secret: it is not written down."""
         import traceback
 
+        self.counted.defect()
         place = "".join(traceback.format_tb(error.__traceback__)[-6:])
         self.say(f"a defect: {type(error).__name__}\n{place}")
 

@@ -45,6 +45,7 @@ def hook(worker: Worker, host: Host, connection: socket.socket, pid: int, frame:
             return
         if quiet.is_quiet(frame.client, frame.payload, frame.told, worker.connect):
             host_wire.send(connection, _QUIET)
+            host.counted.hook(frame.client, quiet.elapsed(began))
             return
         facts = platforms.process_facts(pid)
         if facts is None:
@@ -55,6 +56,7 @@ def hook(worker: Worker, host: Host, connection: socket.socket, pid: int, frame:
         told = said.afterwards is not None and bool(said.out)
         host_wire.send(connection, host_wire.hook_answer(said.out, said.err, said.code, wants_to_know=told))
         took = quiet.elapsed(began)
+        host.counted.hook(frame.client, took, said.denied, said.said)
         said.tell()
         if said.afterwards is not None and (not told or _was_taken(connection)):
             said.afterwards()
@@ -195,7 +197,8 @@ def _asked(worker: Worker, host: Host, pid: int, asked: dict[str, Any]) -> dict[
     settings = settings_for(host, asked.get("environ", {}), pid)
     rooms = Rooms(settings, say=host.say, shelf=worker.shelf(settings.test_clock))
     try:
-        return rooms.ask(operation, asked.get("args", {}), _caller(host, asked.get("caller", {}), settings))
+        given, caller = asked.get("args", {}), _caller(host, asked.get("caller", {}), settings)
+        return host.counted.asked("socket", operation, lambda: rooms.ask(operation, given, caller))
     finally:
         rooms.close()
 

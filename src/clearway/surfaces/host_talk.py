@@ -412,7 +412,8 @@ class Talk:
         """Answer one call; a defect of ours is a refusal, too."""
         rooms = Rooms(self._settings, say=self._host.say, shelf=worker.shelf(self._settings.test_clock))
         try:
-            return rooms.ask(operation, arguments, self._caller_of(rooms, client, meta))
+            caller = self._caller_of(rooms, client, meta)
+            return self._host.counted.asked("mcp", operation, lambda: rooms.ask(operation, arguments, caller))
         except Refusal:
             raise
         except Exception as error:

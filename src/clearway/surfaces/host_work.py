@@ -155,6 +155,18 @@ class Workers:
             return True
 
     @property
+    def count(self) -> int:
+        """How many there are."""
+        with self._lock:
+            return self._count
+
+    @property
+    def waiting(self) -> int:
+        """How many questions wait for one of them."""
+        with self._lock:
+            return len(self._waiting)
+
+    @property
     def busy(self) -> int:
         """How many of them are at work."""
         with self._lock:

@@ -17,6 +17,7 @@ from clearway import wire
 from clearway.catalog import OPERATIONS
 from clearway.config import Caller, Settings, check_name
 from clearway.errors import Refusal
+from clearway.guard import quiet
 from clearway.limits import (
     CHANGES_MAX,
     HOST_LINE_BYTES_MAX,
@@ -27,7 +28,7 @@ from clearway.limits import (
 )
 from clearway.op import Operation
 from clearway.rooms import Rooms
-from clearway.surfaces import hooks, host_start, patience
+from clearway.surfaces import hooks, host_figures, host_start, patience
 from clearway.surfaces.callers import HUMAN
 from clearway.surfaces.feeds import Feed
 from clearway.surfaces.hooks import Standing
@@ -65,6 +66,7 @@ class Http:
         self._web = WebDoor(self, door, self._origins)
         self._feeds: dict[str, Feed] = {}
         self._mcp: Conversations | None = None
+        self._room_figures = host_figures.RoomFigures(host)
         self._ending = asyncio.Event()
 
     def start(self) -> None:
@@ -118,6 +120,7 @@ class Http:
                     return
                 status, kind, body, more = await self._routed(request, send)
             else:
+                self.host.counted.turn_away()
                 status, kind, body, more = _turned_away(request, self._hosts, self._origins)
             if status:
                 await _say(send, status, kind, body, more)
@@ -153,7 +156,8 @@ class Http:
             case "GET", "healthz" if not rest:
                 return await self._healthz()
             case "GET", "metrics" if not rest:
-                return 200, "text/plain; version=0.0.4", self._metrics().encode(), {}
+                said = host_figures.of_host(self.host, self._streams) + await self.in_a_worker(self._room_figures.text)
+                return 200, "text/plain; version=0.0.4; charset=utf-8", said.encode(), {}
             case "POST", "ask" if rest:
                 return await self._ask(request, rest)
             case "POST", "hook" if rest:
@@ -204,7 +208,9 @@ class Http:
             if request.header("clearway-agent"):
                 environ["CLEARWAY_AGENT"] = check_name(request.header("clearway-agent"))
             try:
+                began = quiet.now()
                 said = hooks.answered(client, payload, environ, standing)
+                self.host.counted.hook(client, quiet.elapsed(began), said.denied, said.said)
                 if said.afterwards is not None:
                     said.afterwards()
                 said.tell()
@@ -307,7 +313,7 @@ class Http:
     def ask(self, worker: Worker, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
         rooms = self.rooms_of(worker)
         try:
-            return rooms.ask(operation, arguments, caller)
+            return self.host.counted.asked("http", operation, lambda: rooms.ask(operation, arguments, caller))
         finally:
             rooms.close()
 
