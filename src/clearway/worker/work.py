@@ -2,8 +2,8 @@
 
 One thing at a time. Nothing of the room is open while the client runs; every look and every beat is a question of its
 own, so a room that cannot be asked for a while costs nothing but the wait. Whoever takes the lease away (a cancelled
-task, a release by the human) ends the run. After three failing runs in a row a worker rests and says so: what is wrong
-is more likely its own than that of the next task.
+task, a release by the human) ends the run. After three failing runs in a row a worker rests, longer each time, and says
+so: what is wrong is more likely its own than that of the next task.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from clearway.limits import (
     WORKER_FAILURES_IN_A_ROW,
     WORKER_LOOK_MS,
     WORKER_REST_MS,
+    WORKER_REST_MS_MAX,
     WORKER_RESULT_CHARS,
     WORKER_TAIL_CHARS,
     WORKER_TERM_SECONDS,
@@ -167,10 +168,8 @@ class Worker:
         try:
             return self._room.run(self._taken, caller=self.caller)
         except Refusal as refusal:
-            if not refusal.is_of_storage:
-                raise
             self._mention(refusal.message)
-            self._rest = _Rest(now + _AGAIN_MS, "")
+            self._rest = _Rest(now + (_AGAIN_MS if refusal.is_of_storage else _BUSY_MS), "")
             return None
 
     def _taken(self, tx: Tx) -> Item | None:
@@ -208,7 +207,7 @@ class Worker:
         """Until something has changed in the room, or it is time to look again."""
         until = self._clock.monotonic() + WORKER_LOOK_MS
         if self._rest is not None:
-            until = max(until, min(self._rest.until, until + WORKER_REST_MS))
+            until = max(until, self._rest.until)
         while not self._leaving and (left := until - self._clock.monotonic()) > 0:
             self._eyes.pause(min(left, 500))
             if self._rest is None and self._has_changed():
@@ -301,9 +300,10 @@ class Worker:
     def _count(self, end: End) -> None:
         if end.kind in (items.DONE, items.FAILED, items.LATE):
             self._failures = 0 if end.kind == items.DONE else self._failures + 1
-        if self._failures >= WORKER_FAILURES_IN_A_ROW:
-            self._failures = 0
-            self._rest = _Rest(self._clock.monotonic() + WORKER_REST_MS, "its last runs have all failed")
+        beyond = self._failures - WORKER_FAILURES_IN_A_ROW
+        if beyond >= 0 and end.kind in (items.FAILED, items.LATE):
+            rest = min(WORKER_REST_MS << min(beyond, 10), WORKER_REST_MS_MAX)
+            self._rest = _Rest(self._clock.monotonic() + rest, "its last runs have all failed")
         if self._rest is not None and not self._orders.once:
             self._tell_of_rest(end)
 
