@@ -58,7 +58,7 @@ _RUNS = {  # programs that run another, and the words between
 }
 _GOOD = ("test result: ok.", "100% tests passed", "BUILD SUCCESS", "\nOK (", "\nOK\n", "Passed!", "\nok  \t", "\nok \t")
 _BAD = (
-    *("test result: FAILED", "tests failed out of", "BUILD FAILED", "BUILD FAILURE", "\nFAILED (", "FAILURES!"),
+    *("test result: FAILED", "following tests FAILED", "BUILD FAILED", "BUILD FAILURE", "\nFAILED (", "FAILURES!"),
     *("Failed!", "\nFAIL\t", "--- FAIL:", "\nFAIL\n", "Error: Process completed", "no tests ran", "Interrupted: "),
 )
 _PASSES = frozenset({"passed", "passing", "pass"})

@@ -138,3 +138,25 @@ def test_a_call_that_lasts_is_no_standstill(desk: Desk) -> None:
 def proof(alpha: Session) -> dict[str, str]:
     claim = alpha.ask("claim_issue", issue_id="ISSUE-1", context=False)
     return {"attempt_id": claim["attempt_id"], "lease_token": claim["lease_token"]}
+
+
+def test_a_masked_test_run_is_known_by_what_it_printed(desk: Desk) -> None:
+    alpha = works(desk)
+    changes(alpha, "c")
+    for printed, tests in (("1 failed, 2 passed", "red"), ("", "unknown"), ("3 passed in 1s", "green")):
+        desk.forward(minutes=1)
+        alpha.runs("pytest -q | tail -3")
+        alpha.ran("pytest -q | tail -3", response={"stdout": printed, "stderr": "", "interrupted": False})
+        ended = alpha.ask(
+            "finish_attempt",
+            **proof(alpha),
+            outcome="interrupted",
+            result_summary=".",
+            interruption_reason_code="other",
+        )
+        assert ended["attempt_status"] == "interrupted"
+        last = alpha.ask("list_attempts", issue_id="ISSUE-1")["items"][0]
+        assert last["evidence"]["tests"] == tests
+        desk.forward(minutes=1)
+        alpha.ask("claim_issue", issue_id="ISSUE-1")
+        changes(alpha, printed)

@@ -11,7 +11,7 @@ from clearway import clock, lapse, wire
 from clearway.db import Row, statements
 from clearway.limits import CHANGES_DEFAULT, LIST_DEFAULT
 from clearway.op import op
-from clearway.work import cursors, issues
+from clearway.work import cursors, evidence, issues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -194,6 +194,9 @@ def _attempt(tx: Tx, row: Row) -> dict[str, Any]:
     elif row.finished_wall is not None:
         shown["finished_at"] = clock.iso(row.finished_wall)
     shown |= _result(row)
+    seen = evidence.of_attempt(tx, row.id)
+    if seen is not None:
+        shown["evidence"] = seen
     artifacts = tx.all(SQL.artifacts, issue=row.issue, attempt=row.id)
     if artifacts:
         shown["artifacts"] = [

@@ -15,7 +15,7 @@ from clearway.lifecycle import REVIEW_OUTCOMES, may_move
 from clearway.limits import CONTEXT_BYTES, RESERVATION_MS
 from clearway.op import op
 from clearway.untrusted import folded
-from clearway.work import claiming, completion, issues, reviews, schedule
+from clearway.work import claiming, completion, evidence, issues, reviews, schedule
 from clearway.work import context as contexts
 
 TYPE_CHECKING = False
@@ -203,6 +203,7 @@ def finish_attempt(
     if review_outcome == "approved":
         reviews.check_approval(tx, attempt.id)
     warnings = completion.check(tx, attempt, issue, acknowledged_changes) if outcome == "completed" else []
+    warnings += evidence.judge(tx, attempt, outcome)
     target = _target(issue, outcome, target_issue_status, review_outcome)
     result = {
         "result_summary": result_summary,
@@ -241,6 +242,7 @@ def release_attempt(tx: Tx, attempt_id: AttemptRef) -> dict[str, Any]:
     issue = issues.find(tx, attempt.issue)
     if not own:
         lapse.leave_note(tx, attempt, "forced")
+    evidence.judge(tx, attempt, "interrupted")
     reply = _end(tx, attempt, issue, "interrupted", {**result, "interruption_code": "user_request"}, None, **forced)
     if not own:
         lapse.notify(tx, attempt.session, reply["latest_event_id"])

@@ -12,7 +12,7 @@ from clearway.lifecycle import REPEATED_FAILURES
 from clearway.limits import CONTEXT_BYTES, SINCE_CHECKPOINT_BYTES
 from clearway.op import op
 from clearway.untrusted import folded, readable, within
-from clearway.work import blocking, decisions, issues, reviews
+from clearway.work import blocking, decisions, evidence, issues, reviews
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -206,7 +206,8 @@ def _previous(tx: Tx, issue: str) -> dict[str, Any] | None:
     for name in ("next_steps", "verification"):
         if row[name]:
             shown[name] = wire.loads(row[name])
-    return shown
+    seen = evidence.of_attempt(tx, row.id)
+    return shown if seen is None else {**shown, "evidence": seen}
 
 
 def _neighbours(tx: Tx, issue: str) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ ORDER BY important DESC, id DESC LIMIT :limit
 
 -- An attempt that has lapsed is over, before anybody writes so.
 -- name: previous
-SELECT CASE WHEN status = 'active' THEN 'expired' ELSE status END AS status, agent,
+SELECT id, CASE WHEN status = 'active' THEN 'expired' ELSE status END AS status, agent,
   coalesce(finished_wall, :wall) AS ended_wall, result_summary, next_steps, verification, failure_code,
   interruption_code, reason_details
 FROM attempt WHERE issue = :issue AND (status <> 'active' OR instr(:gone, id) > 0)

@@ -14,7 +14,7 @@ from clearway.errors import Refusal
 from clearway.lifecycle import REVIEWABLE
 from clearway.limits import FINDINGS_CHARS, LIST_DEFAULT
 from clearway.op import op
-from clearway.work import cursors, issues, relations
+from clearway.work import cursors, evidence, issues, relations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def create_review_request(
 @op(group="plan", cli="review show")
 def get_review_request(tx: Tx, review_request_id: ReviewRef) -> dict[str, Any]:
     """Read a review request: what is to be looked at, who has it, and what was found."""
-    return _shown(_find(tx, review_request_id))
+    return _whole(tx, _find(tx, review_request_id))
 
 
 @op(group="plan", cli="review list")
@@ -199,7 +199,7 @@ def state(tx: Tx, issue: str) -> dict[str, Any] | None:
     review = _which(tx, tx.one(SQL.newest, issue=issue))
     if review is None:
         return None
-    shown = {name: value for name, value in _shown(review).items() if name not in ("issue_id", "display_id")}
+    shown = {name: value for name, value in _whole(tx, review).items() if name not in ("issue_id", "display_id")}
     if shown["artifact_ids"]:
         shown["artifacts"] = [
             {name: row[name] for name in ("type", "uri", "title") if row[name] is not None}
@@ -386,6 +386,12 @@ def _brief(review: Row) -> dict[str, Any]:
         "version": review.version,
         "claimable": bool(review.claimable),
     }
+
+
+def _whole(tx: Tx, review: Row) -> dict[str, Any]:
+    """With what was seen of the tests of the work that is reviewed."""
+    seen = evidence.of_issue(tx, review.issue)
+    return _shown(review) if seen is None else {**_shown(review), "evidence": seen}
 
 
 def _shown(review: Row) -> dict[str, Any]:
