@@ -79,7 +79,7 @@ def begin(visit: Visit, opened: OpenCall) -> bool:
     bare, foreign, own = here.room.run(look, caller=visit.caller, writes=False)
     if bare:  # leased while nobody had told of this session
         _copy(visit, here, bare)
-        _, foreign, own = here.room.run(look, caller=visit.caller, writes=False)
+        foreign = [*bare, *foreign][:WATCHED_MAX]
     root = here.found.root
     changed = [row for row in own if snapshots.look(os.path.join(root, row.shown)) != snapshots.was(row)]
     if foreign or changed:
@@ -222,18 +222,19 @@ def arrived(visit: Visit) -> None:
     here = ground(visit)
     if here is not None:
         rows = here.room.run(lambda tx: snapshots.unwatched(tx, here.checkout), caller=visit.caller, writes=False)
-        _copy(visit, here, rows)
+        _copy(visit, here, rows, prunes=True)
 
 
-def _copy(visit: Visit, here: Ground, rows: list[Row]) -> None:
-    """What is behind these leases, as it is now."""
+def _copy(visit: Visit, here: Ground, rows: list[Row], *, prunes: bool = False) -> None:
+    """What is behind these leases, as it is now. prunes: part with what is old in any case, and not now and then."""
     root = here.found.root
     taken = [(row, snapshots.of_lease(here.store, here.checkout, root, row.path, row.shown)) for row in rows]
 
     def write(tx: Tx) -> None:
         for row, copied in taken:
             snapshots.write(tx, copied, holder=row)
-        snapshots.prune(tx, here.store)
+        if prunes or any(snapshots.is_time_to_prune(each.copy.digest) for _, copied in taken for each in copied):
+            snapshots.prune(tx, here.store)
 
     here.room.run(write, caller=visit.caller, durable=False)
 
