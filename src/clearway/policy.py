@@ -112,6 +112,15 @@ SETTINGS = {
     "fail": Setting("open", "what the guard does when it cannot tell", words=("open", "closed")),
     "commit_human": Setting("warn", "a person commits what an agent holds", words=("warn", "refuse")),
     "tree_git": Setting("refuse", "git over a whole work tree in which others have work", words=("refuse", "rescue")),
+    "stuck": Setting(
+        "lapse",
+        "who is alive and does not move is warned, and its lease on the issue ends",
+        words=("lapse", "warn", "off"),
+    ),
+    "evidence": Setting(
+        "warn", "work is called complete without a green test run since the last edit", words=("warn", "refuse", "off")
+    ),
+    "test_commands": Setting("", "commands that run tests here, besides those that are known; separated by ;"),
     "durability": Setting("normal", "which commits reach the disk before the answer", words=("normal", "full")),
     "retention_days": Setting(
         str(RETENTION_DAYS),
@@ -127,15 +136,6 @@ SETTINGS = {
 }
 
 
-    "stuck": Setting(
-        "lapse",
-        "who is alive and does not move is warned, and its lease on the issue ends",
-        words=("lapse", "warn", "off"),
-    ),
-    "evidence": Setting(
-        "warn", "work is called complete without a green test run since the last edit", words=("warn", "refuse", "off")
-    ),
-    "test_commands": Setting("", "commands that run tests here, besides those that are known; separated by ;"),
 class Outside:
     """What stands around a room's own settings: the environment before them, the user's config.toml behind them."""
 

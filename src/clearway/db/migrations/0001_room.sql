@@ -380,7 +380,8 @@ CREATE TABLE leak (
 ) STRICT;
 
 -- What is to be done. `in_progress` is never stored (lifecycle.py). priority is its place in lifecycle.PRIORITIES.
--- `needs`: what whoever takes it must be able to do, as a JSON list.
+-- `needs`: what whoever takes it must be able to do, as a JSON list. `forgiven`: a person has decided about it when the
+-- room's fences had come so far; what failed before counts no more.
 CREATE TABLE issue (
   id TEXT PRIMARY KEY,
   number INTEGER NOT NULL UNIQUE,
@@ -398,6 +399,7 @@ CREATE TABLE issue (
   reserved_for TEXT,
   reserved_until INTEGER,
   needs TEXT,
+  forgiven INTEGER NOT NULL DEFAULT 0,
   latest_event INTEGER NOT NULL,
   created_by TEXT NOT NULL,
   created_wall INTEGER NOT NULL,
@@ -495,6 +497,11 @@ CREATE TABLE attempt (
   failure_code TEXT,
   interruption_code TEXT,
   reason_details TEXT,
+  warned_at INTEGER,
+  warned_why TEXT CHECK (warned_why IN ('still', 'failing', 'circling')),
+  carried_to INTEGER,
+  CHECK ((warned_at IS NULL) = (warned_why IS NULL)),
+  CHECK (carried_to IS NULL OR warned_at IS NOT NULL),
   CHECK ((status = 'active') = (finished_wall IS NULL)),
   CHECK ((status = 'failed') = (failure_code IS NOT NULL)),
   CHECK ((status = 'interrupted') = (interruption_code IS NOT NULL))
@@ -502,13 +509,9 @@ CREATE TABLE attempt (
 CREATE UNIQUE INDEX attempt_live ON attempt (issue) WHERE status = 'active';
 CREATE INDEX attempt_issue ON attempt (issue, fence);
 CREATE INDEX attempt_session ON attempt (session) WHERE status = 'active';
+CREATE INDEX attempt_failed ON attempt (issue) WHERE status IN ('failed', 'expired');
 CREATE INDEX attempt_expiry ON attempt (expires_at) WHERE status = 'active';
 
--- What an agent wrote down while it worked, or what was observed of it (automatic = 1). Append only.
-CREATE TABLE attempt_note (
-  id TEXT PRIMARY KEY,
-  attempt TEXT NOT NULL REFERENCES attempt (id),
-  issue TEXT NOT NULL REFERENCES issue (id),
 -- What hooks saw of the tests while an attempt was worked on (work/evidence.py), kept when it ended: how many runs, the
 -- last one and its end where that was told, and when a file was edited last.
 CREATE TABLE attempt_evidence (
@@ -523,6 +526,11 @@ CREATE TABLE attempt_evidence (
   edited_wall INTEGER
 ) STRICT;
 
+-- What an agent wrote down while it worked, or what was observed of it (automatic = 1). Append only.
+CREATE TABLE attempt_note (
+  id TEXT PRIMARY KEY,
+  attempt TEXT NOT NULL REFERENCES attempt (id),
+  issue TEXT NOT NULL REFERENCES issue (id),
   kind TEXT NOT NULL CHECK (kind IN ('progress', 'finding', 'warning', 'checkpoint')),
   content TEXT NOT NULL,
   next_steps TEXT,
@@ -569,11 +577,6 @@ CREATE TABLE review_request (
   event INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
   issue TEXT NOT NULL REFERENCES issue (id),
-  warned_at INTEGER,
-  warned_why TEXT CHECK (warned_why IN ('still', 'failing', 'circling')),
-  carried_to INTEGER,
-  CHECK ((warned_at IS NULL) = (warned_why IS NULL)),
-  CHECK (carried_to IS NULL OR warned_at IS NOT NULL),
   issue_version INTEGER NOT NULL,
   target_event INTEGER NOT NULL,
   artifacts TEXT NOT NULL,
@@ -717,6 +720,23 @@ CREATE VIEW live_attempt AS
   FROM attempt a JOIN issue i ON i.id = a.issue
   WHERE a.status = 'active';
 CREATE VIEW issue_name AS SELECT id, number, title FROM issue;
+-- What may wait for a person: work that failed, questions, what is blocked, and what is to be looked at.
+CREATE VIEW failing_issue AS
+  SELECT i.id, i.number, i.title, i.status, i.forgiven FROM issue i
+  WHERE i.status NOT IN ('done', 'cancelled') AND i.archived_wall IS NULL
+    AND i.id IN (SELECT issue FROM attempt WHERE status IN ('failed', 'expired') GROUP BY issue HAVING count(*) > 2);
+CREATE VIEW ended_attempt AS
+  SELECT a.id, a.issue, a.fence, a.agent, a.status, a.finished_wall, a.failure_code, a.result_summary FROM attempt a
+  WHERE a.status <> 'active';
+CREATE VIEW open_question AS
+  SELECT i.id, i.number, i.title, i.reserved_for, i.reserved_until, i.created_wall FROM issue i
+  WHERE i.type = 'question' AND i.archived_wall IS NULL AND i.status IN ('open', 'ready', 'review');
+CREATE VIEW blocked_issue AS
+  SELECT i.id, i.number, i.title, i.blocked_reason, i.updated_wall, i.version FROM issue i
+  WHERE i.status = 'blocked' AND i.archived_wall IS NULL;
+CREATE VIEW open_review AS
+  SELECT r.id, r.issue, r.agent, r.created_wall, i.number, i.title FROM review_request r JOIN issue i ON i.id = r.issue
+  WHERE r.status = 'open' AND i.archived_wall IS NULL;
 CREATE VIEW latest_checkpoint AS
   SELECT n.attempt, n.content, n.automatic, n.created_wall FROM attempt_note n
   WHERE n.kind = 'checkpoint' AND n.id = (
