@@ -176,13 +176,21 @@ def lines(tx: Tx) -> Iterator[str]:
     assert room is not None
     project = {"id": tx.project_id, "name": room.name, "key": room.issue_key, "instructions": room.instructions}
     project = {name: value for name, value in project.items() if value}
-    yield wire.dumps({"format": FORMAT, "version": VERSION, "project": project})
+    yield _line({"format": FORMAT, "version": VERSION, "project": project})
     counts = dict.fromkeys(ORDER, 0)
     for kind in ORDER:
         for value in _RECORDS[kind](tx):
             counts[kind] += 1
-            yield wire.dumps({"record": kind, **value})
-    yield wire.dumps({"record": "end", "counts": counts})
+            yield _line({"record": kind, **value})
+    yield _line({"record": "end", "counts": counts})
+
+
+def _line(value: dict[str, Any]) -> str:
+    """What some programs take for the end of a line is written by its number."""
+    text = wire.dumps(value)
+    if text.isascii():
+        return text
+    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").replace("\x85", "\\u0085")
 
 
 def _labels(tx: Tx) -> Iterator[dict[str, Any]]:

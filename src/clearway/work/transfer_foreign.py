@@ -190,8 +190,8 @@ class Rhizome(_Foreign):
         return faults.count == before
 
     def _labels_of(self, pieces: Pieces, faults: Faults) -> dict[str, list[str]]:
-        named = {_word(value["id"]): _word(value["name"]) for _, value in self._each(pieces, "labels", Faults())}
-        issues = {_word(value["id"]) for _, value in self._each(pieces, "issues", Faults())}
+        named = {_word(value.get("id")): _word(value.get("name")) for value in _objects_of(pieces, "labels")}
+        issues = {_word(value.get("id")) for value in _objects_of(pieces, "issues")}
         found: dict[str, list[str]] = {}
         for path, value in self._each(pieces, "issue_labels", faults):
             label, issue = _word(value["label_id"]), _word(value["issue_id"])
@@ -231,6 +231,10 @@ class Rhizome(_Foreign):
 def _word(value: Any) -> str:
     """An id that may be anything yet."""
     return value if isinstance(value, str) else ""
+
+
+def _objects_of(pieces: Pieces, name: str) -> Iterator[Value]:
+    return (cast("Value", value) for _, value in pieces.items(name) if isinstance(value, dict))
 
 
 def _kept(value: Value, names: str) -> Value:

@@ -32,7 +32,7 @@ _ATTEMPT = (
 _TITLE_FIRST = ("title", "description", "acceptance_criteria")
 
 # In which order things of one moment happened.
-_MADE, _CHANGED, _RELATED, _SAID, _STARTED, _NOTED, _ENDED, _ASKED, _LOOKED = range(9)
+_MADE, _CHANGED, _RELATED, _SAID, _WORKED, _NOTED, _ASKED, _LOOKED = range(8)
 
 
 class _Told:
@@ -267,12 +267,20 @@ class Writing:
         of: Value = {"issue": value["issue"], "attempt": value["id"]}
         began: Value = {"kind": value["kind"], "fence": fence, "imported": True}
         self._past(
-            *(value["started_at"], _STARTED, place, "attempt_started", value["agent"], began),
+            *(value["started_at"], _WORKED, 2 * place, "attempt_started", value["agent"], began),
             **of,
             known_by=(SQL.attempt_told, value["id"]),
         )
         ended = f"attempt_{value['status']}"
-        self._past(value["finished_at"], _ENDED, place, ended, value["agent"], {"fence": fence, "imported": True}, **of)
+        self._past(
+            value["finished_at"],
+            _WORKED,
+            2 * place + 1,
+            ended,
+            value["agent"],
+            {"fence": fence, "imported": True},
+            **of,
+        )
 
     def _note(self, value: Value, place: int) -> None:
         steps = value.get("next_steps")
