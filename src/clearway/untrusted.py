@@ -20,7 +20,7 @@ _UNSEEN = frozenset(
 _PLAIN_WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./@:,+%")
 # In a reply, the texts that may have several lines.
 _BODIES = frozenset(
-    "acceptance_criteria blocked_reason content description next_steps reason_details result_summary text "
+    "acceptance_criteria blocked_reason content description document next_steps reason_details result_summary text "
     "verification".split()
 )
 
