@@ -17,6 +17,7 @@ from clearway import arguments, errors, lifecycle, limits
 from clearway.arguments import Choice, Flag, Kind, Many, Parameter, PathText, Record, Text, Whole
 from clearway.catalog import OPERATIONS
 from clearway.op import Operation
+from clearway.work import transfer_records
 from clearway.work.planshapes import Drafts
 
 DOCS = Path(__file__).resolve().parent
@@ -48,7 +49,8 @@ def first_page() -> str:
         "- [Operations](operations.md): everything that can be asked of a room\n"
         "- [Refusals](refusals.md): every code, with its exit and HTTP status\n"
         "- [Limits](limits.md): every bound, with its unit\n"
-        "- [The life of an issue](lifecycle.md): statuses, and what an attempt can end as",
+        "- [The life of an issue](lifecycle.md): statuses, and what an attempt can end as\n"
+        "- [The format of an exported project](interchange.md): every record and its fields",
     )
 
 
@@ -194,6 +196,59 @@ def life() -> str:
     )
 
 
+def interchange() -> str:
+    """The own format of a project as a document, from the shapes that read it."""
+    parts = [
+        "JSON Lines in UTF-8: one JSON object a line. The first line is the header, the last one counts the records; "
+        "between them stand the records in this order: "
+        + ", ".join(f"`{name}`" for name in transfer_records.ORDER)
+        + ". Times are RFC 3339 in UTC, ids are ULIDs. What is not named here is refused (`UNSUPPORTED_FIELD`).",
+        "## The header",
+        f"`format` is `{transfer_records.FORMAT}`, `version` is {transfer_records.VERSION}.",
+        fields(transfer_records.HEADER),
+    ]
+    for name in transfer_records.ORDER:
+        parts += [f"## `{name}`", f"`record` is `{name}`.", fields(transfer_records.SHAPES[name])]
+    counts = (
+        "`record` is `end`, and `counts` has the number of records of each kind: without it a document was cut off."
+    )
+    return page("The format of an exported project", *parts, "## The last line", counts)
+
+
+def fields(shape: transfer_records.Shape) -> str:
+    rows: list[tuple[str, ...]] = []
+    for name, kind in shape.fields.items():
+        rows.append((f"`{name}`", field_kind(kind), "required" if name in shape.required else ""))
+    return table(("field", "what", ""), rows)
+
+
+def field_kind(kind: Kind) -> str:
+    inner = kind.kind if isinstance(kind, Many) else kind
+    if isinstance(inner, transfer_records.Part):
+        what = "an object with " + words(inner.shape.fields)
+    elif isinstance(inner, Choice):
+        what = "one of " + words(inner.words)
+    else:
+        what = KINDS[type(inner).__name__]
+        what += f" of at most {inner.chars:,} characters" if isinstance(inner, Text) else ""
+    return f"at most {kind.most:,}, each {what}" if isinstance(kind, Many) else what
+
+
+KINDS = {
+    "Id": "an id",
+    "Moment": "a time",
+    "Facts": "an object",
+    "Whole": "a whole number",
+    "Flag": "true or false",
+    "Text": "a text",
+    "Trimmed": "a text",
+    "KeyOfIssues": "a word",
+    "Ability": "a word",
+    "RepositoryPath": "a path in the repository",
+    "ArtifactUri": "a path in the repository or an http(s) address",
+}
+
+
 def words(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
@@ -213,6 +268,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/refusals.md": refusals,
     "reference/limits.md": limits_page,
     "reference/lifecycle.md": life,
+    "reference/interchange.md": interchange,
     "why/README.md": decisions,
 }
 

@@ -104,13 +104,13 @@ def _bring(run: Run, file: str, form: str | None, mode: str, *, dry: bool) -> in
     source = source_of(Text(_opener(run, file)), form)
     room = run.rooms.of_folder(run.folder)
     looked = room.run(
-        lambda tx: transfer.bring(tx, source, mode, writes=False, progress=_progress("read")),
+        lambda tx: _named(tx, transfer.bring(tx, source, mode, writes=False, progress=_progress("read"))),
         caller=run.caller,
         writes=False,
     )
     if any(conflict["code"] == "empty_destination_required" for conflict in looked["conflicts"]):
         reason = looked["conflicts"][0]["message"]
-        raise Refusal("PROJECT_ALREADY_INITIALIZED", f"Nothing was imported: {reason} (--mode merge).")
+        raise Refusal("PROJECT_ALREADY_INITIALIZED", f"Nothing was imported: {reason}.")
     done = looked if dry or not transfer.writes_anything(looked) else _written(run, room, source, mode)
     _done_counting()
     if run.as_json:
@@ -124,8 +124,16 @@ def _written(run: Run, room: Room, source: Source, mode: str) -> dict[str, Any]:
     from clearway.work import transfer
 
     return room.run(
-        lambda tx: transfer.bring(tx, source, mode, writes=True, progress=_progress("written")), caller=run.caller
+        lambda tx: _named(tx, transfer.bring(tx, source, mode, writes=True, progress=_progress("written"))),
+        caller=run.caller,
     )
+
+
+def _named(tx: Tx, found: dict[str, Any]) -> dict[str, Any]:
+    """With the project's word for its issues."""
+    from clearway.work import naming
+
+    return naming.in_answer(found, tx.opening.issue_key)
 
 
 def _opener(run: Run, file: str) -> Callable[[], IO[bytes]]:

@@ -101,7 +101,7 @@ def bring(
         "unchanged": survey.unchanged,
         **({"newer_here": survey.older} if survey.older else {}),
         "renumbered": [
-            {"issue_id": issue, "was": was, "display_id": f"ISSUE-{number}"}
+            {"issue_id": issue, "was": f"ISSUE-{was}", "display_id": f"ISSUE-{number}"}
             for issue, (was, number) in list(survey.renumbered.items())[:IMPORT_CONFLICTS_SHOWN]
         ],
         "conflicts": survey.conflicts.shown,
@@ -123,7 +123,9 @@ def writes_anything(found: dict[str, Any]) -> bool:
 
 
 def _not_empty(tx: Tx, source: Source, size: Row) -> dict[str, Any]:
-    message = f"the project has {size.issues} issues and {size.decisions} decisions; mode merge adds to them"
+    counted = (("issue", size.issues), ("decision", size.decisions))
+    has = [f"{count} {name}{'' if count == 1 else 's'}" for name, count in counted if count]
+    message = f"the project has {' and '.join(has)} already; mode merge adds to that"
     return {
         "applied": False,
         "format": source.name,

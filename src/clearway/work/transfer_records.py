@@ -94,11 +94,11 @@ class Part(Kind):
     """An object with fields of its own."""
 
     def __init__(self, shape: Shape) -> None:
-        self._shape = shape
+        self.shape = shape
 
     def check(self, value: Any, field: str, where: Where) -> dict[str, Any]:
         faults = Faults()
-        found = self._shape.read(value, field, faults)
+        found = self.shape.read(value, field, faults)
         if found is None:
             first = faults.details[0]
             raise Problem(first["field"], first["code"], first["message"])
