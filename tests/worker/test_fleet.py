@@ -69,14 +69,15 @@ def test_a_long_night_ends_with_nothing_lost_and_nothing_done_twice(fleet: Fleet
     """30 tasks and 20 issues with dependencies over four workers, with kills, limits, timeouts and a host that goes
     away, within 15 minutes."""
     fleet.ask("set_setting", name="fallbacks", value="claude-code=codex;codex=claude-code")
-    words = [*["fine"] * 14, *["slow"] * 6, *["limited"] * 4, *["broken"] * 3, *["stuck"] * 3]
+    words = [*["fine"] * 10, *["slow"] * 10, *["limited"] * 4, *["broken"] * 3, *["stuck"] * 3]
     fleet.chance.shuffle(words)
     fleet.give_tasks(words, ["claude-code", "codex"])
     issues = ["fine"] * 20
     issues[3], issues[8], issues[11], issues[15] = "shaky", "slow", "slow", "broken"
     fleet.give_issues(issues, lambda place: [place - step for step in (3, 5) if place >= step and place % 2])
     fleet.begin(*[["--agent", agent, "--timeout", "6", *WORKS] for agent in ("claude", "claude", "codex", "codex")])
-    fleet.tend(900, kills=12, restarts=4, every_ms=3_000)
+    fleet.tend(900, kills=20, restarts=6, every_ms=1_000)
+    assert fleet.kills >= 10
     check(fleet)
     parked = {issue for issue in fleet.issues if fleet.fate(issue) != "done"}
     assert "ISSUE-16" in parked
