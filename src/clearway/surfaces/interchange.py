@@ -18,7 +18,7 @@ import click
 from clearway import platforms, wire
 from clearway.errors import Refusal
 from clearway.limits import IMPORT_BYTES_MAX
-from clearway.surfaces.asking import Run, mention, say, say_json
+from clearway.surfaces.asking import Run, say, say_json
 from clearway.surfaces.options import this_run
 from clearway.untrusted import folded
 
@@ -248,9 +248,12 @@ def _check_known(run: Run, room: Room, file: str) -> None:
     except Refusal as refusal:
         if refusal.is_of_storage:
             raise
-        mention(refusal.message)
-        message = f"{shown} is an export that cannot be read, so nobody knows what would be lost; move it away first."
-        raise Refusal("INVALID_ARGUMENT", message) from refusal
+        fault = refusal.details[0] if refusal.details else {"field": "it", "message": "cannot be read"}
+        why = f"{fault['field']} {fault['message']}"
+        raise Refusal(
+            "INVALID_ARGUMENT",
+            f"Nobody knows what would be lost of {shown}, an export of which {why}; move it away first.",
+        ) from refusal
     if transfer.writes_anything(found):
         new = _counted({**found["created"]}) or "nothing new"
         changed = f", and newer versions of {_counted(found['updated'])}" if found["updated"] else ""
