@@ -36,7 +36,7 @@ def main() -> None:
         "--rival", action="store_true", help="run agent-lease-mcp 0.2.0 beside us, in its own environment"
     )
     asked.add_argument(
-        "--million", action="store_true", help="let growth measure a million issues; half an hour or more"
+        "--million", action="store_true", help="let growth measure a million issues; a quarter of an hour"
     )
     chosen = asked.parse_args()
     if chosen.rival:
