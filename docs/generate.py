@@ -17,6 +17,7 @@ from clearway import arguments, errors, lifecycle, limits
 from clearway.arguments import Choice, Flag, Kind, Many, Parameter, PathText, Record, Text, Whole
 from clearway.catalog import OPERATIONS
 from clearway.op import Operation
+from clearway.surfaces import mcp_prompts, mcp_resources, mcp_tools
 from clearway.work import transfer_records
 from clearway.work.planshapes import Drafts
 
@@ -49,6 +50,7 @@ def first_page() -> str:
         "- [Operations](operations.md): everything that can be asked of a room\n"
         "- [Refusals](refusals.md): every code, with its exit and HTTP status\n"
         "- [Limits](limits.md): every bound, with its unit\n"
+        "- [What an MCP client is offered](mcp.md): tools by group, resources, prompts\n"
         "- [The life of an issue](lifecycle.md): statuses, and what an attempt can end as\n"
         "- [The format of an exported project](interchange.md): every record and its fields",
     )
@@ -249,6 +251,35 @@ KINDS = {
 }
 
 
+def offered() -> str:
+    """What an MCP client finds besides the tools, and which tools are in which group."""
+    resources = [(f"`{each['uri']}`", each["mimeType"], each["description"]) for each in mcp_resources.LISTED]
+    resources += [(f"`{each['uriTemplate']}`", each["mimeType"], each["description"]) for each in mcp_resources.TEMPLATES]
+    prompts: list[tuple[str, ...]] = []
+    for prompt in mcp_prompts.PROMPTS:
+        takes = ", ".join(f"`{argument['name']}` ({argument['description']})" for argument in prompt["arguments"])
+        prompts.append((f"`{prompt['name']}`", prompt["description"], takes))
+    tools = [operation for operation in OPERATIONS.values() if operation.tool]
+    groups = [
+        (f"`{group}`", ", ".join(f"`{tool.name}`" + ("*" if tool.core else "") for tool in tools if tool.group == group))
+        for group in mcp_tools.GROUPS
+    ]
+    return page(
+        "What an MCP client is offered",
+        f"The server calls itself `{mcp_tools.NAME}`. Its instructions:",
+        f"```\n{mcp_tools.INSTRUCTIONS}\n```",
+        "## Tools",
+        "By group; those with * are in `core`. What each takes: [operations](operations.md).",
+        table(("group", "tools"), groups),
+        "## Resources",
+        "All but the guides can be subscribed to.",
+        table(("address", "as", ""), resources),
+        "## Prompts",
+        "No argument is required.",
+        table(("name", "", "takes"), prompts),
+    )
+
+
 def words(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
@@ -269,6 +300,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/limits.md": limits_page,
     "reference/lifecycle.md": life,
     "reference/interchange.md": interchange,
+    "reference/mcp.md": offered,
     "why/README.md": decisions,
 }
 
