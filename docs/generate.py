@@ -254,14 +254,19 @@ KINDS = {
 def offered() -> str:
     """What an MCP client finds besides the tools, and which tools are in which group."""
     resources = [(f"`{each['uri']}`", each["mimeType"], each["description"]) for each in mcp_resources.LISTED]
-    resources += [(f"`{each['uriTemplate']}`", each["mimeType"], each["description"]) for each in mcp_resources.TEMPLATES]
+    resources += [
+        (f"`{each['uriTemplate']}`", each["mimeType"], each["description"]) for each in mcp_resources.TEMPLATES
+    ]
     prompts: list[tuple[str, ...]] = []
     for prompt in mcp_prompts.PROMPTS:
         takes = ", ".join(f"`{argument['name']}` ({argument['description']})" for argument in prompt["arguments"])
         prompts.append((f"`{prompt['name']}`", prompt["description"], takes))
     tools = [operation for operation in OPERATIONS.values() if operation.tool]
     groups = [
-        (f"`{group}`", ", ".join(f"`{tool.name}`" + ("*" if tool.core else "") for tool in tools if tool.group == group))
+        (
+            f"`{group}`",
+            ", ".join(f"`{tool.name}`" + ("*" if tool.core else "") for tool in tools if tool.group == group),
+        )
         for group in mcp_tools.GROUPS
     ]
     return page(
