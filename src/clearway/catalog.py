@@ -21,6 +21,7 @@ from clearway.work import (
     reviews,
     search,
     transfer,
+    troubles,
     updates,
 )
 
@@ -30,6 +31,8 @@ _FUNCTIONS = (
     issues.create_issue,
     updates.update_issue,
     updates.archive_issue,
+    troubles.explain_issue,
+    troubles.retry_issue,
     attempts.claim_issue,
     attempts.renew_attempt,
     attempts.save_attempt_note,

@@ -135,7 +135,7 @@ def test_three_failures_in_a_row_call_for_a_human_and_block_nothing(world: World
 
     assert other.ask("list_issues")["items"][0]["needs_human"] is True
     assert other.ask("get_work_context", issue_id=issue)["warnings"] == ["REPEATED_ATTEMPT_FAILURES"]
-    claim = other.ask("claim_issue", next=True)
+    claim = other.ask("claim_issue", issue_id=issue)
     assert (claim["display_id"], claim["warnings"]) == (issue, ["REPEATED_ATTEMPT_FAILURES"])
 
     interrupt(other, claim)

@@ -60,7 +60,8 @@ def test_who_names_an_issue_may_take_it_whatever_it_needs(world: World) -> None:
     assert world.agent("codex").ask("claim_issue", issue_id="ISSUE-1")["kind"] == "work"
 
 
-def test_what_failed_again_and_again_comes_last_and_still_comes(world: World) -> None:
+def test_what_failed_again_and_again_is_passed_over_and_may_be_named(world: World) -> None:
+    """I46: it is not blocked."""
     ready_issue(world, "Cursed", priority="critical")
     for _ in range(3):
         agent = world.agent("codex")
@@ -68,10 +69,11 @@ def test_what_failed_again_and_again_comes_last_and_still_comes(world: World) ->
     ready_issue(world, "Easy", priority="low")
     agent = world.agent("codex")
 
-    first, second = nth(agent), nth(agent)
+    first, second = nth(agent), agent.ask("claim_issue", issue_id="ISSUE-1")
 
     assert first["display_id"] == "ISSUE-2"
-    assert first["why"] == "low priority, the oldest of its kind; passed over ISSUE-1: it failed again and again"
+    passed = "passed over ISSUE-1: it failed again and again, and a person has to decide"
+    assert first["why"] == f"low priority, the oldest of its kind; {passed}"
     assert (second["display_id"], second["warnings"]) == ("ISSUE-1", ["REPEATED_ATTEMPT_FAILURES"])
 
 

@@ -68,9 +68,11 @@ class Paper:
 
 def text(operation: str, result: Result, paper: Paper, words: str = "") -> str:
     """The lines for the answer of one operation. words: those it was asked with."""
-    from clearway.surfaces import errands, letters, scenes, stories, verdicts
+    from clearway.surfaces import briefs, errands, letters, scenes, stories, verdicts
 
-    writers = _WRITERS | scenes.WRITERS | stories.WRITERS | letters.WRITERS | errands.WRITERS | verdicts.WRITERS
+    writers = dict(_WRITERS)
+    for module in (scenes, stories, letters, errands, verdicts, briefs):
+        writers |= module.WRITERS
     return paper.flowed(writers.get(words, writers.get(operation, fields))(result, paper))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from clearway import __version__, config
-from clearway.surfaces import menu
+from clearway.surfaces import menu, spelling
 from clearway.surfaces.asking import Run, columns, say
 from clearway.surfaces.spelling import COMMANDS, Command, Slot
 
@@ -105,6 +105,8 @@ def _took_manner(line: Line, rest: list[str]) -> bool:
 
 def _command(line: Line, rest: list[str]) -> tuple[Command, list[str]] | None:
     """The command that the first word or two name, and what was typed behind it."""
+    if spelling.asks_why_of_an_issue(rest):
+        return COMMANDS["issue why"], rest[1:]
     if rest[0] in COMMANDS:
         return COMMANDS[rest[0]], rest[1:]
     behind = _after_manners(line, rest[1:])

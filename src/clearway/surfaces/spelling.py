@@ -39,7 +39,7 @@ SUBJECTS = (
     "agents",
 )
 _NOTHING_PLACED = frozenset({"update_project"})
-_PLACED_TOO = {"add_comment": ("content",), "set_setting": ("value",)}
+_PLACED_TOO = {"add_comment": ("content",), "retry_issue": ("content",), "set_setting": ("value",)}
 SHORT = {
     "lease_token": "--token",
     "target_issue_status": "--target",
@@ -287,6 +287,16 @@ def gathered(command: Command, given: dict[str, Any], folder: str) -> dict[str, 
     if changes:
         asked["changes"] = changes
     return asked | command.fixed
+
+
+def asks_why_of_an_issue(words: list[str]) -> bool:
+    """Whether a line that begins with `why` names an issue: ISSUE-42, in a project with a key of its own PAY-42. What
+    is there as a file is a path."""
+    subject = next((word for word in words[1:] if not word.startswith("-")), "")
+    key, dash, number = subject.rpartition("-")
+    is_key = key.isalnum() and key.isascii() and (key.isupper() or key.lower() == "issue")
+    is_issue = bool(dash) and is_key and number.isascii() and number.isdigit()
+    return words[:1] == ["why"] and is_issue and not os.path.lexists(subject)
 
 
 def _ends_an_attempt(command: Command) -> bool:

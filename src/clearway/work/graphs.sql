@@ -50,7 +50,8 @@ LIMIT :limit
 SELECT i.id, i.number, i.type, i.title, i.status, i.priority, i.open_blockers, i.unblocks, i.version, i.updated_wall,
   i.archived_wall,
   (SELECT count(*) FROM (SELECT a.status FROM attempt a
-    WHERE a.issue = i.id AND (a.status <> 'active' OR instr(:gone, a.id) > 0) ORDER BY a.fence DESC LIMIT :streak) ended
+    WHERE a.issue = i.id AND a.fence > i.forgiven AND (a.status <> 'active' OR instr(:gone, a.id) > 0)
+      ORDER BY a.fence DESC LIMIT :streak) ended
     WHERE ended.status NOT IN ('completed', 'interrupted')) AS failures,
   (SELECT a.agent FROM live_attempt a WHERE a.issue = i.id AND instr(:gone, a.id) = 0) AS held_by,
   (SELECT json_group_array(l.name) FROM issue_label il JOIN label l ON l.id = il.label WHERE il.issue = i.id) AS labels

@@ -231,6 +231,11 @@ def needs_human(issue: Row) -> bool:
     return issue.failures >= REPEATED_FAILURES and issue.status not in TERMINAL
 
 
+def forgive(tx: Tx, issue: Row) -> bool:
+    """A person has decided about it: what failed before counts no more. Whether anything did."""
+    return bool(issue.failures) and bool(tx.change(SQL.forgive, id=issue.id, fence=tx.opening.last_fence))
+
+
 def reserved_for(tx: Tx, issue: Row) -> str | None:
     """The agent for which an issue is kept, while it is."""
     return None if issue.reserved_until is None or has_lapsed(issue.reserved_until, tx.now) else issue.reserved_for

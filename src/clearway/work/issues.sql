@@ -9,15 +9,19 @@ VALUES (:id, :number, :type, :title, :description, :acceptance_criteria, :status
 -- expired; one that has lapsed counts before anybody writes so.
 -- name: find
 SELECT i.id, i.number, i.type, i.title, i.status, i.priority, i.open_blockers, i.version, i.latest_event,
-  i.updated_wall, i.archived_wall, i.reserved_for, i.reserved_until,
+  i.updated_wall, i.archived_wall, i.reserved_for, i.reserved_until, i.forgiven,
   (SELECT count(*) FROM (SELECT a.status FROM attempt a
-    WHERE a.issue = i.id AND (a.status <> 'active' OR instr(:gone, a.id) > 0) ORDER BY a.fence DESC LIMIT :streak) ended
+    WHERE a.issue = i.id AND a.fence > i.forgiven AND (a.status <> 'active' OR instr(:gone, a.id) > 0)
+      ORDER BY a.fence DESC LIMIT :streak) ended
     WHERE ended.status NOT IN ('completed', 'interrupted')) AS failures,
   (SELECT a.agent FROM live_attempt a WHERE a.issue = i.id AND instr(:gone, a.id) = 0) AS held_by,
   (SELECT json_group_array(l.name) FROM issue_label il JOIN label l ON l.id = il.label WHERE il.issue = i.id) AS labels
 FROM issue i
 WHERE i.id = :id OR i.number = :number
 LIMIT 1
+
+-- name: forgive
+UPDATE issue SET forgiven = :fence WHERE id = :id AND forgiven < :fence
 
 -- name: bodies
 SELECT i.description, i.acceptance_criteria, i.blocked_reason, i.needs, i.created_wall, i.closed_wall, i.archived_wall,

@@ -41,7 +41,8 @@ WHERE i.id = few.issue AND i.priority = :priority AND i.number > :after ORDER BY
 -- name: wanted
 SELECT i.number, i.type, i.title, i.status, i.priority, i.open_blockers, i.version, i.updated_wall, i.archived_wall,
   (SELECT count(*) FROM (SELECT a.status FROM attempt a
-    WHERE a.issue = i.id AND (a.status <> 'active' OR instr(:gone, a.id) > 0) ORDER BY a.fence DESC LIMIT :streak) ended
+    WHERE a.issue = i.id AND a.fence > i.forgiven AND (a.status <> 'active' OR instr(:gone, a.id) > 0)
+      ORDER BY a.fence DESC LIMIT :streak) ended
     WHERE ended.status NOT IN ('completed', 'interrupted')) AS failures,
   a.agent AS held_by,
   (SELECT json_group_array(l.name) FROM issue_label il JOIN label l ON l.id = il.label WHERE il.issue = i.id) AS labels
@@ -56,5 +57,9 @@ WHERE i.number = CAST(n.value AS BIGINT)
     WHERE il.issue = i.id AND il.label IN (SELECT value FROM json_each(CAST(:labels AS TEXT)))))
   AND (:parent IS NULL OR i.parent = :parent)
   AND (:claimable IS NULL OR :claimable = CASE WHEN i.archived_wall IS NULL AND i.type <> 'epic'
-    AND i.status IN ('ready', 'review') AND i.open_blockers = 0 AND a.id IS NULL THEN 1 ELSE 0 END)
+    AND i.status IN ('ready', 'review') AND i.open_blockers = 0 AND a.id IS NULL
+    AND (SELECT count(*) FROM (SELECT f.status FROM attempt f
+      WHERE f.issue = i.id AND f.fence > i.forgiven AND (f.status <> 'active' OR instr(:gone, f.id) > 0)
+      ORDER BY f.fence DESC LIMIT :streak) ended
+      WHERE ended.status NOT IN ('completed', 'interrupted')) < :streak THEN 1 ELSE 0 END)
 ORDER BY i.number LIMIT :limit

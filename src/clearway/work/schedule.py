@@ -1,9 +1,10 @@
 """Which issue comes next: the best of those that are ready and free, and why.
 
-Priority first, then how much it unblocks, then age; what has failed again and again comes after all of that. Passed
-over is what is kept for another agent, what needs more than the caller can do, and work that is expected to change what
-another session holds now, in whichever checkout: two who change one file meet at the latest when they merge. Reviews
-are chosen only for who asks for them, and never of the caller's own work; questions only for the agent that is asked.
+Priority first, then how much it unblocks, then age. What has failed again and again is given to no agent until a person
+has decided about it; a person who asks for work gets it after all else. Passed over is what is kept for another agent,
+what needs more than the caller can do, and work that is expected to change what another session holds now, in whichever
+checkout: two who change one file meet at the latest when they merge. Reviews are chosen only for who asks for them, and
+never of the caller's own work; questions only for the agent that is asked.
 """
 
 from __future__ import annotations
@@ -114,10 +115,11 @@ def _reason(tx: Tx, best: Row) -> str:
 
 
 def _best(tx: Tx, wanted: Wanted, given: dict[str, Any]) -> Row | None:
-    """The first that passes; what has failed again and again only when there is nothing else."""
+    """The first that passes; what has failed again and again only for a person, when there is nothing else."""
     labels = given["labels"]
     statement = SQL.best_of_few if labels is not None and labelling.are_few(tx, labels, FEW) else SQL.best
-    return _first(tx, statement, wanted, given, failing=0) or _first(tx, statement, wanted, given, failing=1)
+    best = _first(tx, statement, wanted, given, failing=0)
+    return best or (_first(tx, statement, wanted, given, failing=1) if tx.caller.human else None)
 
 
 def _first(tx: Tx, statement: Statement, wanted: Wanted, given: dict[str, Any], *, failing: int) -> Row | None:
@@ -151,7 +153,7 @@ def _why_not(tx: Tx, issue: Row, given: dict[str, Any]) -> str:
         return f"needs {folded(', '.join(missing), _NEEDS_SHOWN)}"
     if issue.in_the_way is not None:
         return f"{issue.in_the_way} holds its paths"
-    return "it failed again and again" if issue.failures >= REPEATED_FAILURES else ""
+    return "it failed again and again, and a person has to decide" if issue.failures >= REPEATED_FAILURES else ""
 
 
 def _without(given: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ WHERE i.status = 'ready' AND i.archived_wall IS NULL AND i.open_blockers = 0 AND
   AND (i.needs IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(i.needs) n
     WHERE n.value NOT IN (SELECT value FROM json_each(CAST(:able AS TEXT)))))
   AND :failing = CASE WHEN (SELECT count(*) FROM (SELECT t.status FROM attempt t
-      WHERE t.issue = i.id AND t.status <> 'active' ORDER BY t.fence DESC LIMIT :streak) ended
+      WHERE t.issue = i.id AND t.fence > i.forgiven AND t.status <> 'active' ORDER BY t.fence DESC LIMIT :streak) ended
     WHERE ended.status NOT IN ('completed', 'interrupted')) >= :streak THEN 1 ELSE 0 END
   AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.issue = i.id AND a.status = 'active')
   AND (:labels IS NULL OR EXISTS (SELECT 1 FROM issue_label il
@@ -37,7 +37,7 @@ WHERE i.id = few.issue
   AND (i.needs IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(i.needs) n
     WHERE n.value NOT IN (SELECT value FROM json_each(CAST(:able AS TEXT)))))
   AND :failing = CASE WHEN (SELECT count(*) FROM (SELECT t.status FROM attempt t
-      WHERE t.issue = i.id AND t.status <> 'active' ORDER BY t.fence DESC LIMIT :streak) ended
+      WHERE t.issue = i.id AND t.fence > i.forgiven AND t.status <> 'active' ORDER BY t.fence DESC LIMIT :streak) ended
     WHERE ended.status NOT IN ('completed', 'interrupted')) >= :streak THEN 1 ELSE 0 END
   AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.issue = i.id AND a.status = 'active')
   AND NOT EXISTS (SELECT 1 FROM issue_path p JOIN held_path h
@@ -52,7 +52,7 @@ ORDER BY i.priority DESC, i.unblocks DESC, i.number LIMIT 1
 -- name: foremost
 SELECT i.id, i.number, i.needs, i.reserved_for, i.reserved_until,
   (SELECT count(*) FROM (SELECT t.status FROM attempt t
-      WHERE t.issue = i.id AND t.status <> 'active' ORDER BY t.fence DESC LIMIT :streak) ended
+      WHERE t.issue = i.id AND t.fence > i.forgiven AND t.status <> 'active' ORDER BY t.fence DESC LIMIT :streak) ended
     WHERE ended.status NOT IN ('completed', 'interrupted')) AS failures,
   (SELECT min(h.agent) FROM issue_path p JOIN held_path h
     ON h.path = p.path OR h.path = '.' OR p.path = '.'

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from clearway.db.tx import Tx
 
 SQL = statements(__file__)
+# What a person changes of an issue when deciding how it goes on: what failed before counts no more then.
+_DECIDES = frozenset({"description", "acceptance_criteria", "status", "reserved_for", "needs"})
 # What an event says of a change besides the names of its fields: small values. Long texts are read from the issue.
 TOLD = ("title", "type", "priority", "status", "parent_issue_id", "labels", "reserved_for")
 
@@ -50,6 +52,8 @@ def update_issue(
             issues.declare_paths(tx, issue.id, after["paths"])
         _store(tx, issue, before, after, event)
         version += 1
+        if tx.caller.human and _DECIDES.intersection(changed):
+            issues.forgive(tx, issue)
     return {**_reply(issue, version, status), "changed_fields": changed}
 
 
