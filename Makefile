@@ -47,6 +47,7 @@ bench: $(VENV)/.installed-run
 
 docs: $(VENV)/.installed-run
 	@$(BIN)/python docs/generate.py
+	@$(BIN)/python integrations/generate.py
 
 # Thousands of seeded worlds: make sim WORLDS=10000 STEPS=200 SEED=7
 sim: $(VENV)/.installed-test

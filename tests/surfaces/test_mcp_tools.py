@@ -53,6 +53,7 @@ LEFT_ALONE: list[tuple[str, dict[str, Any]]] = [
     ("mcp__fs__copy_file", {"source": "held.txt", "destination": "new.txt"}),
     ("mcp__x__write_page", {"uri": "https://example.org/held.txt", "content": "x"}),
     ("mcp__clearway__claim_paths", {"paths": ["held.txt"]}),
+    ("mcp__plugin_clearway_clearway__save_attempt_note", {"path": "held.txt", "content": "x"}),
     ("mcp__clearway__update_issue", {"paths": ["held.txt"]}),
 ]
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from clearway.guard.toolcall import ToolCall
 
 OWN_SERVER = "clearway"
+_OWN_SERVERS = frozenset({OWN_SERVER, f"plugin_{OWN_SERVER}_{OWN_SERVER}"})  # the second comes with our plugin
 # Tools of ours that sound as if they wrote files, for clients that do not say whose a tool is.
 _OWN_TOOLS = frozenset({"create_issue", "create_review_request", "save_attempt_note", "update_issue", "update_project",
                         "update_task"})  # fmt: skip
@@ -82,7 +83,7 @@ _PAIRS = (("source", "destination"), ("source_path", "destination_path"), ("sour
 def read(call: ToolCall, server: str, tool: str, given: Any) -> None:
     """What a call of another server's tool does. server: its name, as far as the client tells it."""
     call.kind = "mcp"
-    if server.lower() == OWN_SERVER or (not server and tool in _OWN_TOOLS):
+    if server.lower() in _OWN_SERVERS or (not server and tool in _OWN_TOOLS):
         call.tool = f"mcp__{OWN_SERVER}__{tool}"  # moments.OWN_TOOLS, however this client spells it
         return
     if is_remote(server, given):
