@@ -194,12 +194,12 @@ class Http:
             raise Refusal("INVALID_ARGUMENT", "The body must be a JSON object of arguments.")
         if request.header("idempotency-key"):
             given["idempotency_key"] = request.header("idempotency-key")
+        if request.is_persons:
+            request.folder = await self._web.folder(request)
         reply = await self.asked(operation, given, _caller(request, self.host))
         return 200, _JSON, wire.dumps(reply).encode("utf-8", "backslashreplace"), {}
 
     async def _hook(self, request: Request, client: str) -> Reply:
-        if request.is_persons:
-            request.folder = await self._web.folder(request)
         payload = await request.body()
 
         def act(worker: Worker) -> hooks.Answer:
@@ -341,13 +341,13 @@ class Request:
         self.path = str(scope["path"])
         self.receive = receive
         self.is_persons = False  # asked in a browser by somebody who is logged in
+        self.folder = ""  # where that person asks
         self._headers: dict[str, str] = {}
         self._repeated = False
         for raw_name, raw_value in scope["headers"]:
             name = raw_name.decode("latin-1").lower()
             self._repeated |= name in self._headers and name in ("host", "origin", "authorization")
             self._headers[name] = raw_value.decode("latin-1")
-        self.folder = ""  # where that person asks
         self.query = _query(scope.get("query_string", b""))
 
     def header(self, name: str) -> str:
