@@ -41,10 +41,10 @@ export const retire = name => done(ask('retire_agent', {name}), reply => `${plur
 const plural = n => `${n} session${n === 1 ? '' : 's'}`
 
 // A person's review: the request is claimed as work is, and ends with a word.
-export async function review(request, outcome, words, target) {
+export async function review(request, outcome, words) {
   const taken = await ask('claim_issue', {review_request_id: request, kind: 'review', context: false, idempotency_key: key()})
   try {
-    const given = {attempt_id: taken.attempt_id, lease_token: taken.lease_token, outcome: 'completed', review_outcome: outcome, result_summary: words, target_issue_status: target}
+    const given = {attempt_id: taken.attempt_id, lease_token: taken.lease_token, outcome: 'completed', review_outcome: outcome, result_summary: words}
     await ask('finish_attempt', {...given, idempotency_key: key()})
   } catch (refused) {
     await ask('release_attempt', {attempt_id: taken.attempt_id}).catch(() => {})

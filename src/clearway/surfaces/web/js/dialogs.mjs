@@ -72,12 +72,12 @@ function Park({id}) {
   return html`<${Form} title=${`Block ${id}`} does="No agent takes it until you make it ready again." button="Block it" act=${() => deeds.setStatus(id, 'blocked', why)} ready=${Boolean(why.trim())}><label class="wide">Why<input type="text" value=${why} onInput=${type} placeholder="needs an API key" autofocus /></label><//>`
 }
 function Approve({id, review}) {
-  const [said, type] = useText('Looked at it; it is right.'), [then, choose] = useState('done')
-  return html`<${Form} title=${`Approve ${id}`} does="The review ends with your name, and the issue goes on." button="Approve" act=${() => deeds.review(review, 'approved', said, then)} ready=${Boolean(said.trim())}><label>What you looked at<textarea rows="3" value=${said} onInput=${type}></textarea></label><${Choice} label="The issue is then" value=${then} among=${['done', 'ready']} choose=${choose} /><//>`
+  const [said, type] = useText('Looked at it; it is right.')
+  return html`<${Form} title=${`Approve ${id}`} does="The review ends with your name, and the issue is done." button="Approve" act=${() => deeds.review(review, 'approved', said)} ready=${Boolean(said.trim())}><label>What you looked at<textarea rows="3" value=${said} onInput=${type}></textarea></label><//>`
 }
 function Changes({id, review}) {
   const [said, type] = useText()
-  return html`<${Form} title=${`Ask for changes in ${id}`} does="The issue is ready again; whoever takes it reads this first." button="Ask for changes" act=${() => deeds.review(review, 'changes_requested', said, 'ready')} ready=${Boolean(said.trim())}><label>What is to be changed<textarea rows="5" value=${said} onInput=${type} autofocus></textarea></label><//>`
+  return html`<${Form} title=${`Ask for changes in ${id}`} does="The issue is ready again; whoever takes it reads this first." button="Ask for changes" act=${() => deeds.review(review, 'changes_requested', said)} ready=${Boolean(said.trim())}><label>What is to be changed<textarea rows="5" value=${said} onInput=${type} autofocus></textarea></label><//>`
 }
 
 function Reassign({id, issue}) {

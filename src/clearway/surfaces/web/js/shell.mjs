@@ -19,7 +19,7 @@ function useModule(name, from) {
   const [, draw] = useState(0), [refused, fail] = useState(null)
   useEffect(() => {
     if (!loaded[name] && from) import(from).then(module => { loaded[name] = module.default; draw(n => n + 1) }, fail)
-  }, [name])
+  }, [name, from])
   return [loaded[name], refused && {message: 'This part of the page could not be loaded; the host may just be starting again.', code: 'UNREACHABLE'}]
 }
 
@@ -80,7 +80,7 @@ function Top() {
   const count = mine.length
   useEffect(() => { document.title = (count ? `(${count}) ` : '') + `${room.name} · Clearway` }, [count, room])
   const [query, type] = useState('')
-  const seek = event => { event.preventDefault(); if (query.trim()) go({view: 'search', rest: [query.trim()]}) }
+  const seek = event => { event.preventDefault(); document.activeElement.blur(); if (query.trim()) go({view: 'search', rest: [query.trim()]}) }
   const theme = () => {
     const dark = (document.documentElement.dataset.theme || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark'
     document.documentElement.dataset.theme = dark ? 'light' : 'dark'

@@ -64,9 +64,10 @@ const pause = ms => new Promise(done => setTimeout(done, ms))
 
 // Hear the log from an event on, across lost connections and sleep. `hear` gets lists of events, `state` says how it is.
 export function listen(since, hear, state) {
-  let over = false, tries = 0, control = null, wake = null
-  const soon = () => { tries = 0; wake?.() }
-  const seen = () => { if (document.visibilityState === 'visible') soon() }
+  let over = false, tries = 0, control = null, wake = null, heard = Date.now()
+  // A machine that slept, or changed its network, has a stream that may never say anything again.
+  const soon = () => { tries = 0; control?.abort(); wake?.() }
+  const seen = () => { if (document.visibilityState === 'visible' && Date.now() - heard > 20e3) soon() }
   addEventListener('online', soon)
   document.addEventListener('visibilitychange', seen)
   async function run() {
@@ -95,6 +96,7 @@ export function listen(since, hear, state) {
       for (;;) {
         const {value, done} = await reader.read()
         if (done) return
+        heard = Date.now()
         clearTimeout(alarm)
         alarm = setTimeout(() => control.abort(), STALLED_MS)
         const parts = (rest + value).split('\n\n')
