@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
-from driving import ClaudeCode, Client, Desk, in_turn
+from driving import ClaudeCode, Client, Codex, Desk, in_turn
 from driving_gemini import GeminiCli
 from test_two_agents import UNTIL
 
@@ -45,7 +46,22 @@ class Extended(GeminiCli):
         return {**environ, "PATH": f"{PROGRAMS}:{environ['PATH']}", "CLEARWAY_HOME": str(self.desk.root / "state")}
 
 
-@pytest.fixture(params=[(Plugged, "claude"), (Extended, "gemini")], ids=["claude", "gemini"])
+class Copied(Codex):
+    """Codex with our files copied into its folder."""
+
+    def __init__(self, program: Path, desk: Desk) -> None:
+        super().__init__(program, desk)
+        shutil.copytree(PACKAGES / "codex", desk.home / ".codex", dirs_exist_ok=True)
+
+    def _environment(self, model: ScriptedModel) -> dict[str, str]:
+        # No home of ours by environment: Codex hands its servers little of it, and they would look in another room.
+        environ = super()._environment(model)
+        return {**environ, "PATH": f"{PROGRAMS}:{environ['PATH']}"}
+
+
+@pytest.fixture(
+    params=[(Plugged, "claude"), (Extended, "gemini"), (Copied, "codex")], ids=["claude", "gemini", "codex"]
+)
 def plugged(request: pytest.FixtureRequest, desk: Desk) -> Client:
     kind, name = request.param
     return kind(request.getfixturevalue(name).program.resolve(), desk)
