@@ -10,12 +10,13 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from bench.figures import Figure, at_least, at_most, over_bare
 from bench.hooks import quick, references
 from bench.spawn import Timing, measure, stays_silent
-from bench.world import FREE_FILES, World, client, edit, prompt, start, world
+from bench.world import FREE_FILES, Client, World, client, edit, prompt, start, world
 from clearway.setup.registered import console_script
 from clearway.surfaces import host_start
 
@@ -79,17 +80,30 @@ HELLO = {
 }
 
 
+def _launcher(here: World) -> str:
+    """The console script as `uv tool install` and newer installers write it. What older ones write loads `re` for the
+    name of a Windows program, 1 MiB for as long as a relay lives."""
+    file = here.folder / "clearway"
+    if not file.exists():
+        interpreter = Path(console_script()).read_text(encoding="utf-8").partition("\n")[0]
+        lines = [interpreter, "import sys", "from clearway.surfaces.cli import main", "sys.exit(main())", ""]
+        file.write_text("\n".join(lines), encoding="utf-8")
+        file.chmod(0o755)
+    return str(file)
+
+
 class Relayed:
     """A client of a real `clearway mcp`."""
 
-    def __init__(self, here: World) -> None:
+    def __init__(self, here: World, client: Client | None = None) -> None:
+        """client: whose child it is; else ours."""
         self.began = time.perf_counter()
         self.child = subprocess.Popen(
-            [console_script(), "mcp"],
+            [_launcher(here), "mcp"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=here.repository,
-            env={**here.environ, "CLAUDE_PID": str(os.getpid())},
+            env={**here.environ, "CLAUDE_PID": str(os.getpid() if client is None else client.pid)},
         )
         self._count = 0
 
@@ -137,12 +151,12 @@ def relay_rows(here: World, running: dict[str, Any], rounds: int, bare: float) -
     for place in range(5):
         relayed.call("create_issue", title=f"Issue {place}")
     calls = [relayed.call("list_issues") for _ in range(rounds * 4)]
-    kept = _memory_mib(relayed.child.pid)
+    kept = memory_mib(relayed.child.pid)
     relayed.close()
     crowd = [Relayed(here) for _ in range(CROWD)]
     for each in crowd:
         each.opens()
-    before = _cpu_ms(running["pid"])
+    before = cpu_ms(running["pid"])
     began = time.perf_counter()
     with ThreadPoolExecutor(CROWD) as threads:
         for done in [
@@ -150,7 +164,7 @@ def relay_rows(here: World, running: dict[str, Any], rounds: int, bare: float) -
         ]:
             done.result()
     seconds = time.perf_counter() - began
-    used = _cpu_ms(running["pid"]) - before
+    used = cpu_ms(running["pid"]) - before
     for each in crowd:
         each.close()
     made = CROWD * rounds * 4
@@ -167,25 +181,25 @@ def relay_rows(here: World, running: dict[str, Any], rounds: int, bare: float) -
         at_least(
             "MCP calls of 16 agents over relays", made / seconds, 1_000, "/s", note=f"host {used / made:.2f} ms each"
         ),
-        at_most("host, memory with 16 agents", _memory_mib(running["pid"]), 80, "MiB"),
+        at_most("host, memory with 16 agents", memory_mib(running["pid"]), 80, "MiB"),
     ]
 
 
 def idle_row(running: dict[str, Any], seconds: float = 10) -> Figure:
     """What the host uses while nobody asks."""
-    before = _cpu_ms(running["pid"])
+    before = cpu_ms(running["pid"])
     time.sleep(seconds)
-    return at_most("host, idle", (_cpu_ms(running["pid"]) - before) / seconds / 10, 0.3, "%")
+    return at_most("host, idle", (cpu_ms(running["pid"]) - before) / seconds / 10, 0.3, "%")
 
 
-def _memory_mib(pid: int) -> float:
+def memory_mib(pid: int) -> float:
     """What is in memory of a process."""
     with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
         line = next(line for line in file if line.startswith("VmRSS:"))
     return int(line.split()[1]) / 1_024
 
 
-def _cpu_ms(pid: int) -> float:
+def cpu_ms(pid: int) -> float:
     with open(f"/proc/{pid}/stat", "rb") as file:
         fields = file.read().rpartition(b")")[2].split()
     return (int(fields[11]) + int(fields[12])) * 1_000 / os.sysconf("SC_CLK_TCK")

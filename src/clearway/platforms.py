@@ -167,6 +167,14 @@ def ignores_case(directory: str) -> bool:
         return False
 
 
+def aside(file: str) -> str:
+    """A name beside a file, for what takes its place once it is whole: this thread's alone, since a host answers in
+    several."""
+    import _thread
+
+    return f"{file}.{os.getpid()}-{_thread.get_ident()}"
+
+
 def make_private(folder: str) -> None:
     """Make a folder, and those above it that are missing, for the owner alone."""
     upper = os.path.dirname(folder)

@@ -82,7 +82,7 @@ def _is_whole(entry: Any) -> bool:
 def _write(home: str, entries: list[dict[str, Any]]) -> None:
     """Whole or not at all: a reader never meets a half."""
     file = _file(home)
-    aside = f"{file}.{os.getpid()}"
+    aside = platforms.aside(file)
     try:
         platforms.make_private(os.path.dirname(file))
         descriptor = os.open(aside, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)

@@ -118,7 +118,7 @@ class Tally:
     def _fold(self, file: str) -> None:
         found = Sum()
         found.read(_read(file))
-        aside = f"{file}.{os.getpid()}"
+        aside = platforms.aside(file)
         descriptor = os.open(aside, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
         try:
             os.write(descriptor, found.line().encode())

@@ -142,7 +142,7 @@ class Trail:
 
     def _halve(self, session: str) -> None:
         kept = self._read(session)[-TRAIL_BYTES_MAX // 2 :].partition("\n")[2]
-        aside = f"{self._file(session)}.{os.getpid()}"
+        aside = platforms.aside(self._file(session))
         descriptor = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         try:
             os.write(descriptor, kept.encode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -233,3 +234,23 @@ def test_what_was_read_is_remembered_within_a_bound(tmp_path: Path) -> None:
     assert readset.changed_since(home, "s", str(file)) == 1
     readset.forget(home, "s")
     assert readset.changed_since(home, "s", str(file)) is None
+
+
+def test_two_threads_of_a_host_that_copy_the_same_at_once_both_have_it(tmp_path: Path) -> None:
+    file, lost = tmp_path / "file", []
+    for round_ in range(40):
+        file.write_text(f"{round_}\n" * 5_000)
+        together = threading.Barrier(4)
+
+        def copy() -> None:
+            together.wait()  # noqa: B023  (all have ended before the next round)
+            store = Store(str(tmp_path / "home"), "project", round_, lambda: lost.append(1))  # noqa: B023
+            assert store.keep(str(file)) is not None
+
+        threads = [threading.Thread(target=copy) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not lost
+    assert len(os.listdir(tmp_path / "home" / "rooms" / "project" / "snapshots")) == 40

@@ -92,7 +92,7 @@ def _text(file: str) -> str:
 
 def _halve(file: str) -> None:
     kept = _text(file)[-READS_BYTES_MAX // 2 :].partition("\n")[2]
-    aside = f"{file}.{os.getpid()}"
+    aside = platforms.aside(file)
     descriptor = os.open(aside, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
     try:
         os.write(descriptor, kept.encode())

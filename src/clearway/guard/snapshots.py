@@ -153,7 +153,7 @@ class Store:
             return True
         except OSError:
             pass
-        aside = f"{file}.{os.getpid()}"
+        aside = platforms.aside(file)
         try:
             descriptor = self._open(aside)
             try:
