@@ -84,6 +84,7 @@ _FUNCTIONS = (
     quotas.report_limit,
     quotas.list_limits,
     failover.activate_failover,
+    needs.needs_you,
     projects.get_project,
     projects.update_project,
     transfer.export_project,

@@ -109,6 +109,18 @@ MOVED_AT_ONCE = 50
 SICK_WITHIN_MS = 30 * 60_000  # whoever lost so many tasks in a row within this time is given no others' tasks
 SICK_AFTER = 2
 
+# --- what waits for a person ----------------------------------------------------------------------------------------
+NEEDS_MAX_SHOWN = 100  # of each kind, and of all
+NEEDS_WITHIN_MS = 24 * 3_600_000  # what happened is news for so long
+REVIEW_WAITS_MS = 30 * 60_000  # a review that no agent has taken for so long waits for a person
+NOTIFY_OVERDUE_SECONDS = 300
+NOTIFY_EVERY_MS = 15_000  # so often the notifier looks
+NOTIFY_CHARS_MAX = 3_500  # of one text that is sent
+NOTIFY_ALERT_CHARS = 500  # of one alert in it
+NOTIFY_SECONDS_MAX = 10  # for one text to be taken
+NOTIFY_REST_SECONDS_MAX = 3_600  # whatever a service asks for
+NOTIFIED_KEPT_MS = 30 * 86_400_000
+
 # --- paths ------------------------------------------------------------------------------------------------------
 PATH_CHARS_MAX = 4_096
 PATHS_PER_CLAIM_MAX = 64

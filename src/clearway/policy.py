@@ -22,6 +22,8 @@ from clearway.limits import (
     ISSUE_LEASE_SECONDS_MAX,
     ISSUE_LEASE_SECONDS_MIN,
     LIMITED_GRACE_SECONDS,
+    NOTIFY_OVERDUE_SECONDS,
+    OVERDUE_SECONDS_MAX,
     PATH_LEASE_SECONDS,
     PATH_LEASE_SECONDS_MAX,
     PATH_LEASE_SECONDS_MIN,
@@ -57,6 +59,11 @@ _THEIRS = (
     ("AGENT_LEASE_FAILOVER_GRACE", "failover.limited_seconds"),
     ("AGENT_LEASE_OFFLINE_GRACE", "failover.silent_seconds"),
 )
+_AMOUNTS = {
+    **dict.fromkeys(("cost.issue", "cost.agent", "cost.night"), "dollars (5.50), tokens (2M tokens), or both"),
+    "cost.prices": "models with their prices, as claude-sonnet=3/0.30/15; gpt-5=1.25/0.125/10",
+    "night": "two times of the day, as 18:00-08:00",
+}
 _THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -106,6 +113,12 @@ SETTINGS = {
     "failover.silent_seconds": Setting(
         str(SILENT_GRACE_SECONDS), "and for one that gives no sign of life", bounds=(1, GRACE_SECONDS_MAX)
     ),
+    "notify.quiet_hours": Setting("", "when nothing is sent to you, on this machine's clock: 22:00-07:00"),
+    "notify.overdue_seconds": Setting(
+        str(NOTIFY_OVERDUE_SECONDS),
+        "a message that no agent has taken for so long waits for you",
+        bounds=(0, OVERDUE_SECONDS_MAX),
+    ),
     "overlap": Setting("note", "the same path held in another worktree", words=("note", "refuse")),
     "worktree_binding": Setting("on", "a session writes only in its own worktree", words=("on", "off")),
     "subagents": Setting("share", "subagents of one session and each other's paths", words=("share", "exclude")),
@@ -120,6 +133,11 @@ SETTINGS = {
     "evidence": Setting(
         "warn", "work is called complete without a green test run since the last edit", words=("warn", "refuse", "off")
     ),
+    "cost.issue": Setting("", "what one issue may cost, as 5, 2M tokens, or both; then it is parked"),
+    "cost.agent": Setting("", "what one agent may cost in 24 hours; then it begins nothing more"),
+    "cost.night": Setting("", "what one night may cost; then nothing more is begun until it ends"),
+    "cost.prices": Setting("", "dollars for a million tokens, as claude-sonnet=3/0.30/15; gpt-5=1.25/0.125/10"),
+    "night": Setting("18:00-08:00", "from when to when it is night here"),
     "test_commands": Setting("", "commands that run tests here, besides those that are known; separated by ;"),
     "durability": Setting("normal", "which commits reach the disk before the answer", words=("normal", "full")),
     "retention_days": Setting(
@@ -181,6 +199,18 @@ def declared(tx: Tx) -> list[tuple[list[str], list[str]]]:
 def fallbacks(tx: Tx) -> dict[str, list[str]]:
     """Who takes the tasks of an agent that cannot, in their order."""
     return _chains(value(tx, "fallbacks"))
+
+
+def quiet_hours(text: str) -> tuple[int, int] | None:
+    """From when until when, in minutes of the day; None if that is not what it says."""
+    minutes: list[int] = []
+    for moment in text.split("-"):
+        hour, colon, minute = moment.strip().partition(":")
+        fits = colon and len(hour) <= 2 and len(minute) == 2 and (hour + minute).isascii() and (hour + minute).isdigit()
+        if not fits or int(hour) > 23 or int(minute) > 59:
+            return None
+        minutes.append(int(hour) * 60 + int(minute))
+    return (minutes[0], minutes[1]) if len(minutes) == 2 else None
 
 
 def is_paused(tx: Tx) -> bool:
@@ -265,10 +295,14 @@ def checked(name: str, given: str, where: str) -> str:
         allowed = f"a whole number from {setting.low} to {setting.high}"
     elif name == "declared_commands":
         fits, allowed = _reads_as_commands(text), "commands separated by ; with their @resources at the end of each"
+    elif name in _AMOUNTS:
+        fits, allowed = _reads_as_amount(name, text), _AMOUNTS[name]
     elif name == "test_commands":
         fits, allowed = len(text) <= DECLARED_COMMANDS_CHARS_MAX and text.isprintable(), "commands separated by ;"
     elif name == "task_senders":
         fits, allowed = _reads_as_names(text), "names separated by commas, or * for all"
+    elif name == "notify.quiet_hours":
+        fits, allowed = quiet_hours(text) is not None, "two times of day such as 22:00-07:00"
     elif name == "fallbacks":
         fits, allowed = _reads_as_chains(text), "chains such as codex=claude-code,gemini;gemini=codex"
     elif name == "classifier_address":
@@ -356,6 +390,13 @@ def _reads_as_commands(text: str) -> bool:
     return (
         len(text) <= DECLARED_COMMANDS_CHARS_MAX and text.isprintable() and all(words for words, _ in _commands(text))
     )
+
+
+def _reads_as_amount(name: str, text: str) -> bool:
+    from clearway import amounts
+
+    read = {"night": amounts.hours_of, "cost.prices": amounts.prices_of}.get(name, amounts.cap_of)
+    return len(text) <= DECLARED_COMMANDS_CHARS_MAX and text.isprintable() and read(text) is not None
 
 
 def _reads_as_names(text: str) -> bool:

@@ -67,7 +67,18 @@ def room(tx: Tx, status: Doing | None = None, capabilities: Needs | None = None)
         ],
         "messages": messages.newest(tx, MESSAGES_IN_ROOM),
         "waiting_for_you": messages.waiting(tx),
+        **_for_the_human(tx),
     }
+
+
+def _for_the_human(tx: Tx) -> dict[str, Any]:
+    """What else waits for the person who asks, and is seen nowhere else in the answer."""
+    if not tx.caller.human:
+        return {}
+    from clearway.crew import needs
+
+    found = [need for need in needs.listed(tx) if need["kind"] not in needs.SEEN]
+    return {"needs_you": found} if found else {}
 
 
 def arrive(tx: Tx) -> None:

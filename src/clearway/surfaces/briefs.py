@@ -65,4 +65,22 @@ def _retried(result: Result, _: Paper) -> str:
     return f"{result['display_id']} may be tried again ({result['status']}); what failed before counts no more."
 
 
-WRITERS: dict[str, Callable[[Result, Paper], str]] = {"explain_issue": _why, "retry_issue": _retried}
+def needs(items: list[Result], paper: Paper) -> list[str]:
+    """What waits for a person, a line each with what to do below."""
+    lines: list[str] = []
+    for need in items:
+        when = f", {paper.distance(need['at'])}" if "at" in need else ""
+        lines += [f"! {folded(need['text'], 2 * _CHARS)}{when}", f"    {need['next']}"]
+    return lines
+
+
+def _needs(result: Result, paper: Paper) -> str:
+    items = cast("list[Result]", result["items"])
+    return "\n".join(needs(items, paper)) if items else "Nothing waits for you."
+
+
+WRITERS: dict[str, Callable[[Result, Paper], str]] = {
+    "explain_issue": _why,
+    "retry_issue": _retried,
+    "needs_you": _needs,
+}

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from clearway import clock, wire
+from clearway.lifecycle import TERMINAL
 from clearway.surfaces import tables
 from clearway.surfaces.callers import HUMAN
 from clearway.untrusted import ending, folded, legible, quoted
@@ -121,7 +122,7 @@ def _issue_lines(issue: Result) -> list[str]:
     facts = [status, f"{issue.get('priority', 'medium')} priority", issue["type"], f"version {issue['version']}"]
     if issue.get("parent"):
         facts.append(f"in {issue['parent']}")
-    if issue.get("open_blockers"):
+    if issue.get("open_blockers") and status not in TERMINAL:
         facts.append(f"waits for {count(issue['open_blockers'], 'other issue')}")
     lines = [f"{issue['display_id']} {folded(issue['title'], 300)}", "  " + ", ".join(facts)]
     if issue.get("needs_human"):
@@ -261,6 +262,10 @@ def _room(result: Result, paper: Paper) -> str:
         from clearway.surfaces import letters
 
         parts.append(letters.waiting(result["waiting_for_you"]))
+    if result.get("needs_you"):
+        from clearway.surfaces import briefs
+
+        parts += briefs.needs(result["needs_you"], paper)
     return "\n".join(parts)
 
 
