@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clearway import policy, replay
-from clearway.crew import agents, failover, figures, holdings, leases, messages, quotas, roster, story, tasks
+from clearway.crew import agents, failover, figures, holdings, leases, messages, needs, quotas, roster, story, tasks
 from clearway.op import Operation, operation_of
 from clearway.work import (
     activity,
