@@ -1,8 +1,9 @@
 """`clearway simulate`: what Clearway does, told as a story and checked as it goes.
 
-Two scripted agents work on one small repository. They get in each other's way, one is killed, one falls silent; the
-room keeps them apart and loses nothing. Every line is a check that can fail, and quotes the words the agents read. The
-story is for a newcomer, so it shows what an agent meets and leaves out how it is done.
+Two scripted agents work on one small repository. They get in each other's way, one is killed, one falls silent, one
+reaches its provider's limit; the room keeps them apart and loses nothing. Every line is a check that can fail, and
+quotes the words the agents read. The story is for a newcomer, so it shows what an agent meets and leaves out how it is
+done.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ LEXER, GUIDE = "src/lexer.py", "docs/guide.md"
 CHECKPOINT = "The lexer is split in two; the tests of nested quotes are still red."
 NEXT_STEP = "make test_nested_quotes pass"
 LATE = "Nested quotes work."
+_TASKS = ("Run the tests", "Write the changelog")
 
 OPENING = """\
 Clearway keeps coding agents that share a repository out of each other's way.
@@ -45,7 +47,7 @@ def rehearse(out: Callable[[str], None], *, colour: bool) -> bool:
     try:
         with stage() as here:
             folder = here.folder
-            for scene in (_each_takes_its_own_work, _one_file_has_one_writer, _one_is_killed, _one_falls_silent):
+            for scene in _SCENES:
                 scene(here, tell)
     except Exception as error:
         tell.stopped(error)
@@ -175,6 +177,57 @@ def _one_falls_silent(here: Stage, tell: Narrator) -> None:
         (done["issue_status"], _left(here)),
         ("done", 0),
     )
+
+
+def _a_task_finds_another(here: Stage, tell: Narrator) -> None:
+    tell.chapter("A task is not lost when a limit is reached")
+    codex, claude = here.agents[1:]
+    here.ask("set_setting", name="fallbacks", value=f"{CODEX.agent}={CLAUDE.agent}")
+    asked = [here.ask("send_message", to=CODEX.agent, kind="task", text=text)["message_id"] for text in _TASKS]
+    tell.step(f'You give Codex two tasks: "{_TASKS[0]}" and "{_TASKS[1]}".', _states(here, asked), ["pending"] * 2)
+    read = [line for line in codex.is_prompted().context.splitlines() if f"#{asked[0]}" in line]
+    tell.step(
+        "Codex begins its next turn. It reads what you ask, and you see that it has.",
+        (len(read), _receipts(here, asked)),
+        (1, ["seen", "seen"]),
+        quote="\n".join(read),
+    )
+    taken = codex.takes_a_task()
+    tell.step(
+        "Codex takes the first and begins. You see that, too.",
+        (taken["text"], _receipts(here, asked), _states(here, asked)),
+        (_TASKS[0], ["taking", "seen"], ["started", "pending"]),
+    )
+    codex.reports_a_limit()
+    here.forward(minutes=2)
+    moved = claude.takes_a_task()
+    tell.step(
+        "Codex reaches its provider's limit. What it has not begun goes to Claude Code, two minutes later.",
+        (moved["task_id"], moved["text"], moved["moved_from"]),
+        (asked[1], _TASKS[1], CODEX.agent),
+    )
+    tell.step("What Codex has begun stays with Codex. Nobody does it a second time.", claude.has_no_task())
+    codex.ends_its_task("All green.")
+    claude.ends_its_task("Three entries.")
+    tell.step("Both end theirs, once each.", _states(here, asked), ["succeeded"] * 2)
+    told = [letter["text"] for letter in here.ask("read_inbox")["items"] if letter["kind"] == "result"]
+    told = [text for text in told if any(f"#{task}" in text for task in asked)]
+    tell.step("You are told of all three: two results, and who went on.", len(told), 3, quote="\n".join(reversed(told)))
+
+
+def _states(here: Stage, tasks: list[int]) -> list[str]:
+    return [here.ask("list_tasks", task_id=task)["items"][0]["state"] for task in tasks]
+
+
+def _receipts(here: Stage, messages: list[int]) -> list[str]:
+    """How far the recipient is with each, as its sender sees it."""
+    return [here.ask("read_inbox", message_id=message)["items"][0]["state"] for message in messages]
+
+
+_SCENES = (
+    *(_each_takes_its_own_work, _one_file_has_one_writer, _one_is_killed, _one_falls_silent),
+    _a_task_finds_another,
+)
 
 
 def _holder(here: Stage, path: str) -> str | None:

@@ -124,6 +124,7 @@ class Agent:
             process=stage.rooms.liveness.identify(self._process.pid),
         )
         self.claimed: dict[str, Any] = {}
+        self.task: dict[str, Any] = {}
 
     # --- what its hooks say -------------------------------------------------------------------------------------
 
@@ -132,6 +133,10 @@ class Agent:
         heard = self._hook("SessionStart", source="startup")
         self._hook("UserPromptSubmit", prompt="go on")
         return heard
+
+    def is_prompted(self) -> Heard:
+        """Its next turn begins."""
+        return self._hook("UserPromptSubmit", prompt="go on")
 
     def changes(self, line: str, *files: str) -> Heard:
         """Add a line to some files with the client's own tool, if its hook lets it."""
@@ -172,6 +177,21 @@ class Agent:
             return refusal
         return None
 
+    def takes_a_task(self) -> dict[str, Any]:
+        """The next task, begun."""
+        self.task = self._ask("next_task")["task"]
+        self._ask("update_task", **self._task_proof(), state="started")
+        return self.task
+
+    def has_no_task(self) -> bool:
+        return self._ask("next_task")["task"] is None
+
+    def reports_a_limit(self) -> dict[str, Any]:
+        return self._ask("report_limit", until="2h", reason="weekly limit")
+
+    def ends_its_task(self, result: str) -> dict[str, Any]:
+        return self._ask("update_task", **self._task_proof(), state="succeeded", result=result)
+
     # --- its process --------------------------------------------------------------------------------------------
 
     @property
@@ -190,6 +210,9 @@ class Agent:
 
     def _ask(self, operation: str, **arguments: Any) -> dict[str, Any]:
         return self._stage.ask(operation, self._caller, **arguments)
+
+    def _task_proof(self) -> dict[str, Any]:
+        return {name: self.task[name] for name in ("task_id", "lease_token")}
 
     def _proof(self) -> dict[str, str]:
         return {name: self.claimed[name] for name in ("attempt_id", "lease_token")}
