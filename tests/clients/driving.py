@@ -351,3 +351,11 @@ def in_turn(*parts: Sequence[Step]) -> list[Step]:
 def _made(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def words_of_codex(driver: Driver, address: str) -> str:
+    """What leads Codex to the model, as words for `clearway worker run --client-args`: all but what it may do."""
+    words = driver.command("codex", address)
+    pairs = [words[at + 1] for at, word in enumerate(words) if word == "-c"]
+    kept = [pair for pair in pairs if not pair.startswith(("sandbox_mode", "approval_policy"))]
+    return " ".join(["--dangerously-bypass-hook-trust", *(f"-c '{pair}'" for pair in kept)])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import Client, Desk
+from driving import Client, Desk, words_of_codex
 
 from clearway.setup import live_clients
 from clearway.setup.live_model import Performance, ScriptedModel, Shown, say
@@ -58,13 +58,8 @@ class Night:
 
     def to_the_model(self, model: ScriptedModel) -> list[str]:
         """The words that lead this client to the model, where its environment does not."""
-        if not isinstance(self.client.driver, live_clients.Codex):
-            return []
-        words = self.client.driver.command("codex", model.address)
-        settings = [word for at, word in enumerate(words) if word == "-c" or words[at - 1] == "-c"]
-        kept = [word for word in settings if not word.startswith(("sandbox_mode", "approval_policy"))]
-        pairs = [kept[at + 1] for at, word in enumerate(kept[:-1]) if word == "-c" and kept[at + 1] != "-c"]
-        return ["--client-args", " ".join(f"-c '{pair}'" for pair in pairs)]
+        is_codex = isinstance(self.client.driver, live_clients.Codex)
+        return ["--client-args", words_of_codex(self.client.driver, model.address)] if is_codex else []
 
 
 @pytest.fixture

@@ -172,7 +172,7 @@ class Fleet:
     def clear_limits(self) -> None:
         """What `provider sync` does once a provider says that it can again."""
         for limit in self.ask("list_limits")["items"]:
-            if limit["state"] != "limited":
+            if limit["state"] != "limited" or "until" not in limit:
                 self.ask("report_limit", agent=limit["agent"], clear=True)
 
     def is_over(self) -> bool:
