@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import importlib.util
+import json
 import os
 import subprocess
 import threading
@@ -22,10 +23,13 @@ from typing import Any
 
 import pytest
 from tests.surfaces.hosted import hosted
+from tests.surfaces.telling import Ask, Missing, tell
 
 from clearway import catalog
 from clearway.config import Caller, Settings
+from clearway.errors import CODES
 from clearway.rooms import Rooms
+from clearway.surfaces.mcp_tools import Offer
 
 TOOLS_AT = os.environ.get("CLEARWAY_TEST_MCP", "")
 EXPECTED = Path(__file__).resolve().parents[3] / "docs" / "mcp-conformance.yml"
@@ -134,3 +138,75 @@ def test_the_official_suite_finds_only_what_is_listed(environ: dict[str, str], r
     assert not complaints
     passed = [line for line in done.stdout.splitlines() if line.startswith("✓")]
     assert len(passed) >= 17, done.stdout[-4_000:]
+
+
+class Inspected:
+    """The Inspector's command line, as some agents' client of a host."""
+
+    def __init__(self, port: int, token: str, folder: Path, home: Path) -> None:
+        program = Path(TOOLS_AT, "node_modules/.bin/mcp-inspector").resolve()
+        url = f"http://127.0.0.1:{port}/mcp?tools=full"
+        self._command = [node(), str(program), "--cli", "--server-url", url, "--transport", "http", "--format", "json"]
+        self._port = port
+        self._headers = {"Authorization": f"Bearer {token}", "Clearway-Cwd": str(folder)}
+        self._home = home
+        self.answered: set[str] = set()
+
+    def run(self, agent: str, *words: str) -> tuple[int, dict[str, Any]]:
+        headers = {**self._headers, "Clearway-Agent": agent, "Clearway-Session": f"s-{agent}"}
+        named = [word for name, value in headers.items() for word in ("--header", f"{name}: {value}")]
+        done = subprocess.run(
+            [*self._command, *named, *words],
+            env={"HOME": str(self._home), "PATH": os.environ["PATH"]},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.stdout.strip(), done.stderr
+        return done.returncode, json.loads(done.stdout)
+
+    def asks_as(self, agent: str) -> Ask:
+        def ask(operation: str, **given: Any) -> dict[str, Any]:
+            if operation in self.answered:  # it has been called; the story goes on without the Inspector
+                return self._without(agent, operation, given)
+            words = ["--method", "tools/call", "--tool-name", operation, "--tool-args-json", json.dumps(given)]
+            status, said = self.run(agent, *words)
+            result = said.get("result", said)
+            assert status == (5 if result.get("isError") else 0), said
+            reply: dict[str, Any] = result["structuredContent"]
+            if status:
+                assert reply["code"] in CODES and reply["code"] != "INTERNAL", reply
+                return Missing()
+            self.answered.add(operation)
+            return Missing(reply)
+
+        return ask
+
+    def _without(self, agent: str, operation: str, given: dict[str, Any]) -> dict[str, Any]:
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
+        headers = {**self._headers, "Clearway-Agent": agent, "Clearway-Session": f"s-{agent}"}
+        connection.request("POST", f"/ask/{operation}", json.dumps(given).encode(), headers)
+        answer = connection.getresponse()
+        said = json.loads(answer.read())
+        connection.close()
+        return Missing(said if answer.status == 200 else {})
+
+
+def test_the_inspector_lists_every_tool_and_calls_it(environ: dict[str, str], repo: Path, tmp_path: Path) -> None:
+    """Issue 6: each of them is answered at least once in the story of telling.py."""
+    with hosted(environ) as running:
+        assert running.host.http is not None
+        token = Path(running.home, "run/http-token").read_text().strip()
+        inspected = Inspected(running.host.http.port, token, repo, tmp_path)
+        for era in ("legacy", "modern"):
+            status, said = inspected.run("anna", "--protocol-era", era, "--method", "tools/list", "--strict")
+            tools = {tool["name"] for tool in said.get("result", said)["tools"]}
+            assert status == 0 and tools == set(Offer("full").operations)
+        for method in ("resources/list", "resources/templates/list", "prompts/list"):
+            assert inspected.run("anna", "--method", method)[0] == 0
+        tell(inspected.asks_as("anna"), inspected.asks_as("ben"))
+        for uri in ("clearway://board", "clearway://inbox", "clearway://issue/ISSUE-1", "clearway://guide/room"):
+            assert inspected.run("anna", "--method", "resources/read", "--uri", uri)[0] == 0
+        for prompt in ("work-next", "hand-off", "review", "stand-up"):
+            assert inspected.run("anna", "--method", "prompts/get", "--prompt-name", prompt)[0] == 0
+        assert tools - inspected.answered == set()
