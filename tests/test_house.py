@@ -29,8 +29,8 @@ FILE_LINES_MAX = 700
 
 # A room of the house is a folder of the package, or a module directly in it. Arrows point downwards only.
 PURE = {
-    "errors", "clock", "children", "alive", "platforms", "limits", "lifecycle", "leasing", "paths", "testruns",
-    "untrusted", "wire",
+    "amounts", "errors", "clock", "children", "alive", "platforms", "limits", "lifecycle", "leasing", "paths",
+    "testruns", "untrusted", "wire",
 }  # fmt: skip
 GROUND = PURE | {
     "driver",
@@ -46,7 +46,7 @@ GROUND = PURE | {
     "arguments",
     "kinds",
 }
-GROUND |= {"lapse", "policy"}
+GROUND |= {"caps", "lapse", "policy"}
 NOUNS = {"work", "crew", "guard"}
 INSIDE = GROUND | NOUNS | {"catalog", "room", "rooms", "keeping", "retention", "scene", "replay"}
 
@@ -65,7 +65,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "op": PURE,
     "arguments": PURE | {"repository", "config", "kinds", "op"},
     "kinds": PURE | {"repository", "config"},
-    "lapse": PURE | {"db", "policy", "trail"},
+    "caps": PURE | {"db", "policy"},
+    "lapse": PURE | {"caps", "db", "policy", "trail"},
     "policy": PURE | {"arguments", "config", "db", "op"},
     "scene": PURE | {"db"},
     "replay": PURE | {"scene", "arguments", "db", "op"},

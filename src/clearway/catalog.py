@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clearway import policy, replay
-from clearway.crew import agents, failover, figures, holdings, leases, messages, needs, quotas, roster, story, tasks
+from clearway.crew import agents, costs, failover, figures, holdings, leases, messages, needs, quotas, roster, story, tasks
 from clearway.op import Operation, operation_of
 from clearway.work import (
     activity,
@@ -81,6 +81,8 @@ _FUNCTIONS = (
     tasks.list_tasks,
     tasks.retry_task,
     tasks.cancel_task,
+    costs.report_cost,
+    costs.get_costs,
     quotas.report_limit,
     quotas.list_limits,
     failover.activate_failover,

@@ -125,6 +125,18 @@ def local_time(wall_ms: int) -> str:
     return f"{moment.tm_hour:02}:{moment.tm_min:02}"
 
 
+def last_at(wall_ms: int, minute: int) -> int:
+    """When clocks here last showed this minute of the day (wall ms)."""
+    now = time.localtime(wall_ms // 1_000)
+    begun = wall_ms
+    for days in (0, 1):
+        day = (now.tm_year, now.tm_mon, now.tm_mday - days, minute // 60, minute % 60, 0, -1, -1, -1)
+        begun = round(time.mktime(day) * 1_000)
+        if begun <= wall_ms:
+            break
+    return begun
+
+
 def tokens(secret: bytes) -> Callable[[str, int], str]:
     """What makes the capability of an attempt from its id and fence: derived, so it can be given again and need not be
     stored."""

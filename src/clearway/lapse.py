@@ -27,6 +27,7 @@ SQL = statements(__file__)
 _TAKEN = frozenset({"lapse", "death", "forced"})  # why a lease ended without its holder's doing
 KEYED_BY_SESSION = ("claim_issue",)  # whose answers under a key are one session's (op.keyed)
 STILL, FAILING, CIRCLING = "still", "failing", "circling"  # why somebody who is alive does not move
+COST = "cost"  # or is not to go on
 _PATHS_NOTED = 10
 _NOTE_CHARS = 600
 
@@ -227,6 +228,9 @@ def expire(tx: Tx, attempt: Row, why: str) -> None:
     notify(tx, attempt.session, event)
     reopen_review(tx, attempt)
     release_of_attempt(tx, attempt.id)
+    from clearway import caps
+
+    caps.settle(tx, attempt.issue)
 
 
 def reopen_review(tx: Tx, attempt: Row) -> int | None:
@@ -315,7 +319,7 @@ def current_attempt(tx: Tx) -> Row | None:
 def warn(tx: Tx, attempt: Row, why: str, **facts: Any) -> None:
     """Somebody who is alive does not move: the session is told, a person sees it, and from now on its beats do not
     renew the attempt, unless the room has decided otherwise. Any act of the session takes it back."""
-    how = policy.value(tx, "stuck")
+    how = "lapse" if why == COST else policy.value(tx, "stuck")
     if how == "off":
         return
     to = tx.now + attempt.lease_ms if how == "lapse" else None
@@ -350,7 +354,7 @@ def _edited(tx: Tx, session: str) -> int | None:
 
 def _moves_again(attempt: Row, edited: int | None) -> bool:
     """Whether an edit came after the warning. One that only goes on in the circle takes nothing back."""
-    return edited is not None and edited > attempt.warned_at and attempt.warned_why != CIRCLING
+    return edited is not None and edited > attempt.warned_at and attempt.warned_why not in (CIRCLING, COST)
 
 
 def _path_by_beats(tx: Tx, lease: Row) -> int:

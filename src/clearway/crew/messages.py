@@ -7,7 +7,7 @@ stands in no event, and only sender, recipient and the human can read it. Secret
 
 from __future__ import annotations
 
-from clearway import clock, lapse, wire
+from clearway import caps, clock, lapse, wire
 from clearway.crew import screening
 from clearway.crew.agents import works_for
 from clearway.db import Row, statements
@@ -188,6 +188,8 @@ def take_task(tx: Tx, message: Row, note: str | None = None, lease_seconds: int 
     from clearway.crew import quotas, taskleases
 
     settle(tx)  # its time may be over
+    if message.state in _OPEN:
+        caps.check(tx)
     lease = taskleases.take(tx, message, lease_seconds)
     if message.state in _OPEN:
         _take(tx, message, note)

@@ -101,17 +101,19 @@ def _of_stillness(tx: Tx, row: Row, data: dict[str, Any]) -> list[str]:
     if attempt is None or attempt.id != row.attempt or attempt.warned_at is None:
         return []
     what = quoted(data.get("what", ""), 80)
+    issue = f"ISSUE-{row.number} {quoted(row.title, 60)}"
+    to = attempt.carried_to
+    ends = "" if to is None else f"; your lease ends at {clock.local_time(tx.at(to))} unless you do"
+    if data["why"] == lapse.COST:
+        spent = folded(data["what"], 80)
+        return [f"{issue} has cost {spent}. Finish it now, or save a checkpoint and finish as interrupted{ends}."]
     how = {
         lapse.STILL: f"for {data.get('minutes')} min no edit and no note came from you",
         lapse.FAILING: f"{what} has failed {data.get('times')} times",
         lapse.CIRCLING: f"the same edit of {what} was made {data.get('times')} times and taken back in between",
     }[data["why"]]
-    to = attempt.carried_to
-    ends = "" if to is None else f"; your lease ends at {clock.local_time(tx.at(to))} unless you do"
-    return [
-        f"ISSUE-{row.number} {quoted(row.title, 60)} does not move: {how}. A person is told. Save a note on what is in "
-        f"the way and go another way, or finish as failed with what you know{ends}."
-    ]
+    ways = "Save a note on what is in the way and go another way, or finish as failed with what you know"
+    return [f"{issue} does not move: {how}. A person is told. {ways}{ends}."]
 
 
 def _of_task(row: Row, data: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ somebody says that it is over.
 
 from __future__ import annotations
 
+from clearway import caps, clock
 from clearway.crew.agents import works_for
 from clearway.db import Row, statements
 from clearway.errors import Refusal
@@ -135,6 +136,9 @@ def stops(tx: Tx, row: Row) -> bool:
 
 def in_the_way(tx: Tx) -> dict[str, Any] | None:
     """Why the caller is given no task now, None if it may have one."""
+    capped = caps.in_the_way(tx)
+    if capped is not None:
+        return {"reason": capped[0], "until": clock.iso(capped[1])}
     row = tx.one(SQL.find, agent=tx.caller.agent)
     if row is None:
         return None

@@ -7,7 +7,7 @@ refused by what became of its attempt, and a result that comes too late is kept 
 
 from __future__ import annotations
 
-from clearway import clock, lapse, policy, wire
+from clearway import caps, clock, lapse, policy, wire
 from clearway.db import Row, statements
 from clearway.errors import Refusal
 from clearway.leasing import attempt_lives_until, has_lapsed
@@ -98,6 +98,7 @@ def claim_issue(
             reviews.take_instead(tx, review, mine)
         return _resumed(tx, issue, mine, context=context)
     kind, review = claiming.check(tx, issue, mine, kind, review)
+    caps.check(tx)
     lease_ms = (lease_seconds or policy.seconds(tx, "lease.issue_seconds")) * 1_000
     return _start(tx, issue, lease_ms, kind=kind, review=review, context=context, why=why)
 
@@ -421,13 +422,14 @@ def _end(
     else:
         version = issues.move(tx, issue, target, event, blocked_reason=blocked_reason)
     released = lapse.release_of_attempt(tx, attempt.id)
+    parked = caps.settle(tx, issue.id)
     return {
         "attempt_id": attempt.id,
         "attempt_status": outcome,
         "issue_id": issue.id,
-        "issue_status": target or issue.status,
-        "issue_version": version,
-        "latest_event_id": event,
+        "issue_status": "blocked" if parked else target or issue.status,
+        "issue_version": version + 1 if parked else version,
+        "latest_event_id": parked or event,
         "warnings": warnings or [],
         **({"released_paths": released} if released else {}),
     }

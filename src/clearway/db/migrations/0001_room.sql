@@ -498,7 +498,7 @@ CREATE TABLE attempt (
   interruption_code TEXT,
   reason_details TEXT,
   warned_at INTEGER,
-  warned_why TEXT CHECK (warned_why IN ('still', 'failing', 'circling')),
+  warned_why TEXT CHECK (warned_why IN ('still', 'failing', 'circling', 'cost')),
   carried_to INTEGER,
   CHECK ((warned_at IS NULL) = (warned_why IS NULL)),
   CHECK (carried_to IS NULL OR warned_at IS NOT NULL),
@@ -524,6 +524,34 @@ CREATE TABLE attempt_evidence (
   status INTEGER,
   ran_wall INTEGER,
   edited_wall INTEGER
+) STRICT;
+
+-- What was spent, an hour, session, piece of work and model a row (crew/costs.py). `input` counts what was read from a
+-- cache, too; `micros`: millionths of a dollar, where `priced`.
+CREATE TABLE spending (
+  hour INTEGER NOT NULL,
+  session TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  attempt TEXT NOT NULL,
+  issue TEXT,
+  task INTEGER NOT NULL,
+  model TEXT NOT NULL,
+  source TEXT NOT NULL CHECK (source IN ('worker', 'transcript', 'report')),
+  input INTEGER NOT NULL CHECK (input >= 0),
+  cached INTEGER NOT NULL CHECK (cached BETWEEN 0 AND input),
+  output INTEGER NOT NULL CHECK (output >= 0),
+  micros INTEGER NOT NULL CHECK (micros >= 0),
+  priced INTEGER NOT NULL CHECK (priced IN (0, 1)),
+  records INTEGER NOT NULL,
+  PRIMARY KEY (hour, session, agent, attempt, task, model, source, priced)
+) STRICT;
+CREATE INDEX spending_issue ON spending (issue) WHERE issue IS NOT NULL;
+
+-- What an issue had cost when it was parked for its cost: that counts no more once a person lets it go on.
+CREATE TABLE cost_forgiven (
+  issue TEXT PRIMARY KEY REFERENCES issue (id),
+  micros INTEGER NOT NULL,
+  tokens INTEGER NOT NULL
 ) STRICT;
 
 -- What an agent wrote down while it worked, or what was observed of it (automatic = 1). Append only.
@@ -719,6 +747,7 @@ CREATE VIEW live_attempt AS
     a.started_wall, a.warned_at, a.warned_why, a.carried_to, i.number, i.title
   FROM attempt a JOIN issue i ON i.id = a.issue
   WHERE a.status = 'active';
+CREATE VIEW work_of_attempt AS SELECT id, issue FROM attempt;
 CREATE VIEW issue_name AS SELECT id, number, title FROM issue;
 -- What may wait for a person: work that failed, questions, what is blocked, and what is to be looked at.
 CREATE VIEW failing_issue AS

@@ -23,7 +23,7 @@ def start(visit: Visit) -> Decision:
     """A session starts, or goes on after its context was cleared or compacted."""
     from clearway.crew import agents, briefing
     from clearway.guard import readset
-    from clearway.surfaces.moments import failing, watching
+    from clearway.surfaces.moments import failing, spending, watching
     from clearway.tally import Tally
 
     source = visit.call.source
@@ -34,6 +34,8 @@ def start(visit: Visit) -> Decision:
     visit.trail.sweep(visit.rooms.clock.wall())
     Tally(visit.rooms.settings.home).sweep(visit.rooms.clock.wall())
     readset.sweep(visit.rooms.settings.home, visit.rooms.clock.wall())
+    spending.begin(visit)
+    spending.sweep(visit.rooms.settings.home, visit.rooms.clock.wall())
     room = visit.home
     if room is None:
         return visit.decision
@@ -123,6 +125,7 @@ def stop(visit: Visit) -> Decision:
         if not thread:
             agents.turn(tx, begins=False)
 
+    _note_cost(visit)
     for room in visit.all_rooms():
         room.run(end, caller=visit.caller, durable=False)
     visit.mark_calls()
@@ -137,6 +140,7 @@ def end(visit: Visit) -> Decision:
 
     source = visit.call.source
     gathering.keep(visit, "at the end of the session")
+    _note_cost(visit)
     goes_on = source in GOES_ON
     if not goes_on:  # while it still is a session that can be told of
         _free_runs(visit, visit.calls.close(visit.key, None, []))
@@ -152,6 +156,14 @@ def end(visit: Visit) -> Decision:
         visit.trail.forget(visit.key)
         readset.forget(visit.rooms.settings.home, visit.key)
     return Decision()
+
+
+def _note_cost(visit: Visit) -> None:
+    """What the client's transcript says that the turn has cost, where it names one."""
+    if visit.call.raw.get("transcript_path"):
+        from clearway.surfaces.moments import spending
+
+        spending.note(visit)
 
 
 def _take_over(visit: Visit, earlier: str, begun: Room) -> None:
