@@ -41,8 +41,9 @@ class Death:
 
 def serve(steps: int) -> None:
     death = Death(steps)
-    threading.settrace(death.follow)
-    sys.settrace(death.follow)
+    follow: Any = death.follow
+    threading.settrace(follow)
+    sys.settrace(follow)
     host.run(
         Settings(dict(os.environ)), lambda said: said.startswith("host") and print("ready", os.getpid(), flush=True)
     )

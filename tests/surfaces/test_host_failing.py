@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shlex
 import socket
 import subprocess
@@ -12,7 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
+from tests.db import faulty
 from tests.surfaces.hosted import hosted
 
 from clearway import catalog
@@ -69,18 +72,30 @@ class Desk:
 
     def refused(self) -> str:
         """What the registered hook says to an edit of the held file."""
+        done = self.edit("held.txt")
+        assert (done.returncode, done.stderr) == (0, b"")
+        return str(json.loads(done.stdout)["hookSpecificOutput"]["permissionDecisionReason"])
+
+    def edit(self, file: str, before: Callable[[], None] | None = None) -> subprocess.CompletedProcess[bytes]:
+        """How the registered hook answers an edit. before: what becomes of its process first."""
         payload: dict[str, Any] = {"hook_event_name": "PreToolUse", "session_id": "s1", "cwd": str(self.repo)}
-        given = {"file_path": str(self.repo / "held.txt"), "old_string": "a", "new_string": "b"}
-        done = subprocess.run(
+        given = {"file_path": str(self.repo / file), "old_string": "a", "new_string": "b"}
+        return subprocess.run(
             shlex.split(hook_command("claude", Binding(home=self.environ["CLEARWAY_HOME"]))),
             input=json.dumps(payload | {"tool_name": "Edit", "tool_input": given}).encode(),
             env=self.environ,
             cwd=self.repo,
             capture_output=True,
             timeout=30,
+            preexec_fn=before,
         )
-        assert (done.returncode, done.stderr) == (0, b"")
-        return str(json.loads(done.stdout)["hookSpecificOutput"]["permissionDecisionReason"])
+
+    def holder(self, file: str) -> str:
+        rooms = Rooms(Settings(self.environ))
+        caller = Caller("looker", cwd=str(self.repo), host=rooms.liveness.host)
+        owner = rooms.ask(catalog.OPERATIONS["path_owner"], {"path": file}, caller)
+        rooms.close()
+        return str(owner.get("session", ""))
 
 
 @pytest.fixture
@@ -147,3 +162,42 @@ def test_a_host_that_is_killed_while_hooks_ask_costs_no_denial(desk: Desk) -> No
             for thread in asking:
                 thread.join()
             assert len(said) == 4 and all("held.txt is held by alpha" in each for each in said)
+
+
+def no_file_grows() -> None:
+    """What a sandbox that may write nothing is to a hook: it can still speak over a socket."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+def test_a_client_that_can_write_nothing_is_served_over_the_socket(desk: Desk) -> None:
+    """C37: works through the socket; without it the fail mode."""
+    with hosted(desk.environ):
+        done = desk.edit("free.txt", no_file_grows)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+        assert desk.holder("free.txt") == "s1"
+        assert b"held.txt is held by alpha" in desk.edit("held.txt", no_file_grows).stdout
+    alone = desk.edit("other.txt", no_file_grows)
+    assert (alone.returncode, alone.stdout, alone.stderr.count(b"\n")) == (0, b"", 1)
+    assert b"guard open (STORAGE_FAILURE" in alone.stderr
+    assert b"held.txt is held by alpha" in desk.edit("held.txt", no_file_grows).stdout
+
+
+def test_a_host_whose_disk_is_full_is_gone_round(desk: Desk) -> None:
+    """Nothing blocks an agent's work: who can write for himself does, and a denial is never lost."""
+    disk = faulty.Disk()
+    try:
+        with hosted(desk.environ) as running:
+            disk.arm(faulty.FULL, 1)
+            disk.stays = True
+            assert "held.txt is held by alpha" in desk.refused()
+            done = desk.edit("free.txt")
+            assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+            assert running.host.failed == 1
+            disk.disarm()
+            assert desk.holder("free.txt") == "s1"
+            done = desk.edit("other.txt")
+            assert (done.stdout, done.stderr, running.host.failed) == (b"", b"", 1), "it answers again"
+            assert desk.holder("other.txt") == "s1"
+    finally:
+        apsw.set_default_vfs("unix")
+        disk.unregister()

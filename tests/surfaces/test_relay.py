@@ -467,6 +467,26 @@ def test_an_older_client_leaves_a_newer_host_in_its_place(machine: Machine, monk
         assert client.end() == []
 
 
+def test_of_two_processes_that_start_at_once_one_is_the_host(machine: Machine) -> None:
+    """Issue 5, "Bad input and faults": two hosts started at once, a hundred times (CLEARWAY_TEST_LONG; else 5)."""
+    command = [sys.executable, "-m", "clearway.surfaces.cli", "host", "run"]
+    for _ in range(100 if os.environ.get("CLEARWAY_TEST_LONG") else 5):
+        both = [
+            subprocess.Popen(command, env=machine.environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            for _ in range(2)
+        ]
+        while (running := host_start.status(machine.home)) is None:
+            threading.Event().wait(0.02)
+        losers = [each for each in both if each.pid != running["pid"]]
+        assert len(losers) == 1
+        assert b"There is a host" in losers[0].communicate(timeout=30)[1]
+        assert losers[0].returncode != 0
+        assert host_start.stop(machine.home)
+        (winner,) = [each for each in both if each.pid == running["pid"]]
+        winner.communicate(timeout=30)
+        assert winner.returncode == 0
+
+
 def test_of_many_that_are_started_at_once_one_stays(machine: Machine) -> None:
     clients = [machine.client() for _ in range(6)]
     for client in clients:
