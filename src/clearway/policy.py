@@ -306,7 +306,7 @@ def checked(name: str, given: str, where: str) -> str:
     elif name == "fallbacks":
         fits, allowed = _reads_as_chains(text), "chains such as codex=claude-code,gemini;gemini=codex"
     elif name == "classifier_address":
-        fits, allowed = _is_safe_address(text), "a command, https://..., or http:// and an address of this machine"
+        fits, allowed = is_safe_address(text), "a command, https://..., or http:// and an address of this machine"
     else:
         fits, allowed = 0 < len(text) <= _NAME_CHARS_MAX and text.isprintable(), "a name of up to 64 characters"
     if not fits:
@@ -430,7 +430,7 @@ def _chains(text: str) -> dict[str, list[str]]:
     return chains
 
 
-def _is_safe_address(text: str) -> bool:
+def is_safe_address(text: str) -> bool:
     """A command; or an address to which nothing travels that others could read on the way."""
     if not 0 < len(text) <= ADDRESS_CHARS_MAX or not text.isascii() or not text.isprintable():
         return False

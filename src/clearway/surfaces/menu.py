@@ -39,6 +39,7 @@ LOOKING = {
     "history": "Tell what happened to the paths of this repository, or to one of them.",
     "restore": "Bring a held file back as its holder left it; exit status 3 when nothing is kept of it.",
     "worker": "Work on tasks and issues without a person: run, activate, status.",
+    "notify": "Tell you by Telegram, a webhook or a command what waits for you, each once: once, run, test.",
     "provider": "Ask Codex itself whether its limit is reached, or say that limits are over: sync, clear.",
     "codex-wake": "Queue a line for a thread of Codex whenever a message waits for it.",
     "incident": "Report what happened in a span, with the room before and after, without secrets or anybody's texts.",
