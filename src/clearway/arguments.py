@@ -24,6 +24,9 @@ from clearway.kinds import (
     Address as Address,
 )
 from clearway.kinds import (
+    ArtifactRecord as ArtifactRecord,
+)
+from clearway.kinds import (
     ArtifactUri as ArtifactUri,
 )
 from clearway.kinds import (
@@ -340,7 +343,7 @@ class ArtifactShape(TypedDict):
     title: typing.NotRequired[Annotated[str, Text(limits.ARTIFACT_TITLE_CHARS_MAX)]]
 
 
-Artifacts = Annotated[list[ArtifactShape], Many(Record(ArtifactShape), limits.ARTIFACTS_MAX)]
+Artifacts = Annotated[list[ArtifactShape], Many(ArtifactRecord(ArtifactShape), limits.ARTIFACTS_MAX)]
 ClaimKind = Literal["work", "review"]
 
 

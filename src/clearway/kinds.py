@@ -293,13 +293,33 @@ class ArtifactUri(Text):
     def check(self, value: Any, field: str, where: Where) -> str:
         text = super().check(value, field, where)
         parts = text.split("/")
-        if text.startswith(("http://", "https://")):
+        steers = any(ord(sign) < 0x20 or 0x7F <= ord(sign) < 0xA0 for sign in text)
+        if is_address(text):
             if "@" in parts[2] or not parts[2]:
                 raise Problem(field, "INVALID_URL", "must name a host and carry no credentials")
+            if steers or "\\" in text or any(sign.isspace() for sign in text):
+                raise Problem(field, "INVALID_URL", "must not contain blanks, control characters or backslashes")
             return text
-        if text.startswith("/") or "\\" in text or ".." in parts or ":" in parts[0]:
+        if text.startswith(("/", "~")) or "\\" in text or ".." in parts or ":" in parts[0] or steers:
             raise Problem(field, "INVALID_PATH", "must be a path inside the repository, without .., drive or scheme")
         return text
+
+
+def is_address(uri: str) -> bool:
+    return uri.startswith(("http://", "https://"))
+
+
+class ArtifactRecord(Record):
+    """An artifact: a url is an address, a file or directory is none, and everything else may be either."""
+
+    def check(self, value: Any, field: str, where: Where) -> dict[str, Any]:
+        found = super().check(value, field, where)
+        address = is_address(found["uri"])
+        if found["type"] == "url" and not address:
+            raise Problem(f"{field}.uri", "INVALID_URL", "must be an http or https address, as a url is one")
+        if found["type"] in ("file", "directory") and address:
+            raise Problem(f"{field}.uri", "INVALID_PATH", f"must be a path in the repository, as a {found['type']} is")
+        return found
 
 
 class PathText(Kind):

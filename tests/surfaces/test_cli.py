@@ -310,7 +310,7 @@ def test_next_is_the_best_ready_issue(terminal: Terminal) -> None:
 
 def test_an_issue_is_kept_for_an_agent_until_it_is_freed(terminal: Terminal) -> None:
     terminal("issue", "create", "Work", "--status", "ready")
-    assert "ISSUE-1 changed: reserved for" in terminal("issue", "reserve", "ISSUE-1", "--for", "ben").out
+    assert "ISSUE-1 changed: whom it is kept for" in terminal("issue", "reserve", "ISSUE-1", "--for", "ben").out
     assert terminal("--as", "anna", "issue", "claim", "ISSUE-1").code == "ISSUE_RESERVED"
     assert terminal("issue", "reserve", "ISSUE-1", "--for", "").status == 0
     assert terminal("--as", "anna", "issue", "claim", "ISSUE-1").status == 0

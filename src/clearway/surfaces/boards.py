@@ -33,7 +33,7 @@ def gathered(run: Run) -> Result:
     graph = run.ask(OPERATIONS["get_planning_graph"], max_nodes=_NODES, max_bytes=_GRAPH_BYTES)
     held = run.ask(OPERATIONS["get_holdings"])
     return {
-        "project": {name: project[name] for name in ("name", "issue_key") if project.get(name)},
+        "project": {name: project[name] for name in ("name", "key") if project.get(name)},
         "at": iso(run.rooms.clock.wall()),
         **found,
         "paths": held["paths"],

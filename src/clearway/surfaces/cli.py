@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     import click
 
+    from clearway.op import Operation
+
 INTERRUPTED = 130
 _SENTENCE_CHARS_MAX = 4_000
 _COLUMNS_MIN = 52  # click writes help for no fewer, unless it is told
@@ -138,14 +140,32 @@ def _refused(refusal: Refusal, words: Sequence[str]) -> int:
     if "--json" in words:
         line = escaped(wire.dumps(refusal.as_dict()))
     else:
+        message = refusal.message if "call" in words else _in_words(refusal.message)
         also = "".join(f" Also: {detail['field']} {detail['message']}." for detail in refusal.details[1:])
-        line = _on_paper(f"{refusal.code}: {folded(refusal.message + also, _SENTENCE_CHARS_MAX)}")
+        line = _on_paper(f"{refusal.code}: {folded(message + also, _SENTENCE_CHARS_MAX)}")
     try:
         print(line, file=sys.stderr, flush=True)
     except (OSError, ValueError):
         _hush(sys.stderr)  # nobody listens; the exit status still speaks
     # Whoever is to be woken takes 2 for a message; of that only waking.py decides.
     return 0 if words[:1] == ["wait"] and "--rewake" in words else refusal.exit_status
+
+
+def _in_words(message: str) -> str:
+    """A sentence whose way out is an operation names the words to type instead."""
+    if "_" not in message:
+        return message
+    from clearway.catalog import OPERATIONS
+
+    return " ".join(_word_typed(word, OPERATIONS) for word in message.split(" "))
+
+
+def _word_typed(word: str, operations: Mapping[str, Operation]) -> str:
+    name = word.strip("().,;:")
+    operation = operations.get(name) if "_" in name else None
+    if operation is None:
+        return word
+    return word.replace(name, f"clearway {operation.cli}" if operation.cli else f"clearway call {name}")
 
 
 def _on_paper(line: str) -> str:

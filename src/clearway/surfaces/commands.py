@@ -126,6 +126,9 @@ def _in_our_words(typed: list[str]) -> list[str]:
     start = _behind_manners(typed)
     if spelling.asks_why_of_an_issue(typed[start:]):
         return [*typed[:start], "issue", *typed[start:]]
+    related = spelling.as_said(typed[start:])
+    if related is not None:
+        return [*typed[:start], *related]
     for theirs, ours in menu.ALIASES.items():
         count = theirs.count(" ") + 1
         is_ours = ours == "" or ours.startswith("-") or _is_there(ours)

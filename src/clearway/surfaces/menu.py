@@ -42,7 +42,8 @@ LOOKING = {
     "notify": "Tell you by Telegram, a webhook or a command what waits for you, each once: once, run, test.",
     "provider": "Ask Codex itself whether its limit is reached, or say that limits are over: sync, clear.",
     "codex-wake": "Queue a line for a thread of Codex whenever a message waits for it.",
-    "incident": "Report what happened in a span, with the room before and after, without secrets or anybody's texts.",
+    "report": "Tell what came of the night: landed, parked and why, tests, cost, and what waits for you.",
+    "incident": "Report what happened in a span, with the room before and after; without secrets and anybody's texts.",
     "forecast": "Say which worktrees will not merge, and in which files; exit status 1 when there are any.",
     "wait": "Wait for a message, until a path is free, or for an issue; exit status 124 when the time is over.",
 }

@@ -9,6 +9,7 @@ import click
 
 from clearway.surfaces.options import this_run
 
+NIGHT = "18:00"  # when nobody looked any more
 FORMATS = "text|markdown|html|json"
 
 
@@ -26,6 +27,20 @@ def board(output: str | None, form: str | None) -> None:
 
 
 @click.command()
+@click.option("--since", metavar="TIME", default=NIGHT, help="18:00, 12h, 7d or a time. [default: 18:00]")
+@click.option("--output", metavar="FILE", help="Write it there instead; .html, .md or .json says how.")
+@click.option("--format", "form", metavar=FORMATS, help="[default: by the file's name, else text]")
+def report(since: str, output: str | None, form: str | None) -> None:
+    """Tell what came of the night: landed, parked and why, tests, cost, and what waits for you."""
+    from clearway.surfaces import pages, reporting
+
+    run = this_run()
+    how = pages.form_of(form, output, as_json=run.as_json and output is None)
+    found = reporting.gathered(run, since)
+    pages.publish(run, reporting.document(found, run.paper), found, how, output)
+
+
+@click.command()
 @click.option("--from", "from_", metavar="N|TIME", help="The first event: its number, 14:08, 2h ago, or a date.")
 @click.option("--to", metavar="N|TIME", help="The last one. [default: now]")
 @click.option("--event", metavar="N|TIME", help="What happened around this one instead.")
@@ -35,7 +50,7 @@ def board(output: str | None, form: str | None) -> None:
 @click.option("--output", metavar="FILE", help="Write it there instead; .html, .md or .json says how.")
 @click.option("--format", "form", metavar=FORMATS, help="[default: by the file's name, else text]")
 def incident(output: str | None, form: str | None, from_: str | None, **given: str | None) -> None:
-    """Report what happened in a span, with the room before and after; without secrets and without anybody's texts."""
+    """Report what happened in a span, with the room before and after; without secrets and anybody's texts."""
     from clearway.surfaces import incidents, pages
 
     run = this_run()

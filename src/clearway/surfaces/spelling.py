@@ -16,6 +16,7 @@ from clearway import arguments, wire
 from clearway.arguments import Choice, Flag, Kind, Many, Parameter, Patch, PathText, Record, Text, Whole
 from clearway.catalog import OPERATIONS
 from clearway.errors import Refusal
+from clearway.lifecycle import RELATIONS
 from clearway.limits import PAYLOAD_BYTES_MAX
 from clearway.op import Operation
 from clearway.untrusted import folded
@@ -264,6 +265,21 @@ def metavar(kind: Kind, name: str = "") -> str:
 def is_long(kind: Kind) -> bool:
     """Whether a text has so much room that it may come from elsewhere."""
     return isinstance(kind, Text) and kind.chars > _LONG_TEXT_CHARS
+
+
+_SAID = {"related": "related_to", "belongs-with": "related_to"}
+_BACKWARDS = {"blocked-by": "blocks", "duplicated-by": "duplicates"}
+
+
+def as_said(typed: list[str]) -> list[str] | None:
+    """`issue link A blocks B`, and `A blocked-by B`, as people say it; None for every other line."""
+    if len(typed) < 5 or typed[0] != "issue" or typed[1] not in ("link", "unlink") or typed[2].startswith("-"):
+        return None
+    one, said, other = typed[2], typed[3].lower().replace("_", "-"), typed[4]
+    if said in _BACKWARDS:
+        one, other, said = other, one, _BACKWARDS[said]
+    kind = _SAID.get(said, said.replace("-", "_"))
+    return [*typed[:2], one, other, "--type", kind, *typed[5:]] if kind in RELATIONS else None
 
 
 # --- what was typed, as arguments -------------------------------------------------------------------------------------

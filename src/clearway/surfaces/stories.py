@@ -9,6 +9,8 @@ from clearway.surfaces.render import Paper, Result, body, fields, guard, listed,
 from clearway.untrusted import folded, quoted
 
 _CHARS = 200  # of one value in a line
+# How a field of an issue is called where its name would not do in a sentence.
+_FIELDS = {"reserved_for": "whom it is kept for", "parent_issue_id": "its epic", "blocked_reason": "why it is blocked"}
 _RELATIONS = {
     "blocks": ("blocks", "no longer blocks"),
     "related_to": ("belongs with", "no longer belongs with"),
@@ -25,7 +27,8 @@ _IDS = frozenset({"comment", "note", "checkout", "fence", "token_hash", "lease_m
 def _updated(result: Result, _: Paper) -> str:
     if not result["changed_fields"]:
         return f"{result['display_id']} is as it was (version {result['version']})."
-    changed = ", ".join(field.removesuffix("_id").replace("_", " ") for field in result["changed_fields"])
+    names: list[str] = result["changed_fields"]
+    changed = ", ".join(_FIELDS.get(field, field.replace("_", " ")) for field in names)
     return f"{result['display_id']} changed: {changed} ({result['effective_status']}, version {result['version']})."
 
 

@@ -97,6 +97,21 @@ def _changed(result: Result, _: Paper) -> str:
     return f"Changed: {', '.join(result['changed_fields'])}. Issues are called {project['key']}-1 and so on."
 
 
+def _project(result: Result, _: Paper) -> str:
+    """What a person wants to know of a project; what else there is, programs read."""
+    project, session = result["project"], result["session"]
+    lines = [
+        f"{folded(project.get('name') or 'A project without a name (clearway project set --name NAME)', 200)}",
+        f"  issues are called {project['key']}-1 and so on; the newest event is {result['latest_event_id']}",
+        f"  you are {session['agent']}; Clearway {result['versions']['clearway']}, project {project['id']}",
+    ]
+    if project.get("instructions"):
+        lines += ["What is asked of everybody:", body(project["instructions"])]
+    elif project.get("has_instructions"):
+        lines.append("  it asks something of everybody: clearway project show --include-instructions")
+    return "\n".join(lines)
+
+
 WRITERS: dict[str, Callable[[Result, Paper], str]] = {
     "create_review_request": _requested,
     "get_review_request": _review,
@@ -105,5 +120,6 @@ WRITERS: dict[str, Callable[[Result, Paper], str]] = {
     "supersede_review_request": _requested,
     "record_decision": _decided,
     "list_decisions": _decisions,
+    "get_project": _project,
     "update_project": _changed,
 }

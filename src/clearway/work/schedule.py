@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 SQL = statements(__file__)
 FEW = labelling.FEW
 _NEEDS_SHOWN = 60  # characters
+_COUNTED_MAX = 100  # of what is not free; there may be more
 
 
 class Wanted:
@@ -80,12 +81,28 @@ def choose(tx: Tx, wanted: Wanted) -> tuple[Row, str]:
     passed = _passed_over(tx, wanted, given, best)
     if best is None:
         what = "No issue that fits" if wanted.filtered else "No issue"
-        but = f" ({passed})" if passed else ""
+        why = [passed, "" if wanted.filtered else _not_free(tx)]
+        but = f" ({'; '.join(each for each in why if each)})" if any(why) else ""
         raise Refusal(
             "NOTHING_TO_CLAIM",
             f"{what} is ready and free for you{but}; list_issues shows what is there, create_issue adds work.",
         )
     return issues.find(tx, best.id), _reason(tx, best) + (f"; {passed}" if passed else "")
+
+
+def _not_free(tx: Tx) -> str:
+    """Why there is nothing, as far as numbers tell it."""
+    found = tx.one(SQL.not_free, most=_COUNTED_MAX)
+    counts = (
+        []
+        if found is None
+        else [
+            (found.live, "in work"),
+            (found.waiting, "waiting for others"),
+            (found.unready, "open and not ready yet"),
+        ]
+    )
+    return ", ".join(f"{count}{'+' if count == _COUNTED_MAX else ''} {what}" for count, what in counts if count)
 
 
 def choose_review(tx: Tx, wanted: Wanted) -> tuple[Row, str]:

@@ -85,3 +85,12 @@ WHERE i.id = few.issue
   AND NOT EXISTS (SELECT 1 FROM attempt a
     WHERE a.issue = i.id AND (a.status = 'active' OR (a.kind = 'work' AND a.session = :session)))
 ORDER BY i.priority DESC, i.unblocks DESC, i.number LIMIT 1
+
+-- What is there and cannot be taken: up to a bound, to be told to who finds nothing.
+-- name: not_free
+SELECT
+  (SELECT count(*) FROM (SELECT 1 AS one FROM attempt WHERE status = 'active' LIMIT :most) a) AS live,
+  (SELECT count(*) FROM (SELECT 1 AS one FROM issue WHERE status = 'ready' AND archived_wall IS NULL
+    AND open_blockers > 0 AND type <> 'epic' LIMIT :most) w) AS waiting,
+  (SELECT count(*) FROM (SELECT 1 AS one FROM issue WHERE status = 'open' AND archived_wall IS NULL
+    AND type <> 'epic' LIMIT :most) o) AS unready
