@@ -43,6 +43,7 @@ def path(terminal: Terminal, tmp_path: Path) -> str:
         ["run", "--agent", "x", "--command", "{prompt}"],
         ["run", "--agent", "x", "--command", "nowhere-to-be-found {prompt}"],
         ["run", "--agent", "bad name"],
+        ["run", "--agent", "x" * 60, "--command", "tool {prompt}"],
         ["dance", "--agent", "claude"],
     ],
 )

@@ -12,6 +12,7 @@ from tests.worker.conftest import THERE, Office
 from tests.worker.test_running import is_there, until
 
 from clearway import platforms
+from clearway.errors import Refusal
 
 WRITES = 'open("new.py", "w").write("x = 1\\n"); answer("I added new.py.")'
 
@@ -216,3 +217,29 @@ def test_a_worker_that_is_asked_to_end_gives_back_at_once(office: Office) -> Non
     finally:
         worker.kill()
     assert office.state(number) == "pending"
+
+
+def test_a_lock_of_git_that_was_killed_keeps_nothing_from_being_saved(office: Office) -> None:
+    office.program("claude", f"open('half.py', 'w').close(); {THERE}; time.sleep(60)")
+    office.issue()
+    worker = start_program(office, "--from", "issues", "--write")
+    try:
+        until("the client did not start", file=office.programs / "there")
+        worker.send_signal(signal.SIGKILL)
+        worker.communicate(timeout=20)
+    finally:
+        worker.kill()
+    (gone,) = (office.repo / ".git" / "worktrees").iterdir()
+    (gone / "index.lock").touch()
+    assert office.work() == 0
+    assert office.work(sources=("issues",), write=True) in (0, 1)
+    assert git(office.repo, "ls-tree", "--name-only", branches(office)[0], "half.py") == "half.py\n"
+
+
+def test_without_a_commit_nothing_is_written(office: Office) -> None:
+    git(office.repo, "checkout", "-q", "--orphan", "empty")
+    office.program("claude", WRITES)
+    issue = office.issue()
+    with pytest.raises(Refusal, match="has no commit yet"):
+        office.work(sources=("issues",), write=True)
+    assert office.ask("list_attempts", issue_id=issue)["items"] == []

@@ -42,6 +42,7 @@ def perform(run: Run, what: str, given: dict[str, Any]) -> None:
         _status(run)
         return
     agent = clients.agent_of(config.check_name(given["agent"] or _missing("--agent")))
+    config.check_name(identity_of(agent))
     if what == "activate":
         _activate(run, identity_of(agent), include_existing=given["include_existing"])
         return

@@ -57,8 +57,7 @@ def run(
     may_go_on: asked again and again with the milliseconds since the start; a text ends the run. spared: the file that
     names a process which is not ended though the client may have started it.
     """
-    if platforms.WINDOWS:
-        raise Refusal("STORAGE_CONFIGURATION", "A worker needs Linux or macOS; on Windows run it in WSL.")
+    check_system()
     clock = clock or Clock()
     began = clock.monotonic()
     with tempfile.TemporaryFile() as source:
@@ -87,6 +86,12 @@ def run(
     finally:
         rope.let_go()
         _wait_for_the_end(child)
+
+
+def check_system() -> None:
+    """Refuse where a run could outlive its worker."""
+    if platforms.WINDOWS:
+        raise Refusal("STORAGE_CONFIGURATION", "A worker needs Linux or macOS; on Windows run it in WSL.")
 
 
 class _Rope:

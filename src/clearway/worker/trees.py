@@ -98,6 +98,21 @@ class Git:
             raise Refusal("STORAGE_FAILURE", f"git {words[0]} failed in {folded(folder, 200)}: {why}.")
         return done.stdout.decode("utf-8", "replace")
 
+    def check_base(self) -> None:
+        """Refuse a repository in which no branch can begin."""
+        try:
+            self.base()
+        except Refusal:
+            raise Refusal("INVALID_ARGUMENT", f"{self.root} has no commit yet; --write begins from one.") from None
+
+    def base(self) -> str:
+        """The commit that is checked out."""
+        return self.say(self.root, "rev-parse", "--verify", "HEAD^{commit}").strip()
+
+    def unlock(self, folder: str) -> None:
+        """Take away the lock of an index whose git was killed with its worker."""
+        _forget(os.path.join(self.say(folder, "rev-parse", "--absolute-git-dir").strip(), "index.lock"))
+
     def commit_all(self, folder: str, message: str, author: str) -> None:
         self.say(folder, "add", "--all")
         if not self.say(folder, "status", "--porcelain", "--untracked-files=no"):
@@ -122,7 +137,7 @@ def make(git: Git, home: str, project: str, name: str) -> Tree:
     if lock is None:
         raise Refusal("STORAGE_BUSY", f"Another process works in {folded(folder, 200)}.")
     try:
-        base = git.say(git.root, "rev-parse", "--verify", "HEAD^{commit}").strip()
+        base = git.base()
         git.say(git.root, "worktree", "add", "--quiet", "-b", _BRANCHES + name, folder, base)
     except BaseException:
         os.close(lock)
@@ -144,6 +159,7 @@ def sweep(git: Git, home: str, project: str, author: str) -> list[str]:
             continue
         try:
             if os.path.isdir(folder):
+                git.unlock(folder)
                 git.commit_all(folder, "Save what a worker left that was lost", author)
                 saved.append(git.branch_of(folder))
                 git.clear(folder, "", "")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from clearway.catalog import OPERATIONS
 from clearway.clock import Clock, local_time
 from clearway.config import Caller
-from clearway.crew import quotas, workers
+from clearway.crew import agents, quotas, workers
 from clearway.errors import Refusal
 from clearway.limits import (
     QUOTA_SECONDS_MAX,
@@ -91,10 +91,7 @@ class _Rest:
 
 def identity_of(agent: str) -> str:
     """The name under which somebody works for an agent."""
-    return agent if agent.endswith(tuple(_WORKERS)) else f"{agent}{_WORKERS[0]}"
-
-
-_WORKERS = ("-worker", "-bridge")
+    return agent if agents.works_for(agent) != agent else f"{agent}{agents.WORKERS[0]}"
 
 
 class Worker:
@@ -138,7 +135,10 @@ class Worker:
 
     def work(self) -> int:
         """Work until told to leave, or once; how many pieces of work were handed back."""
+        running.check_system()
         clients.check_is_there(self._orders.client, self._environ)
+        if self._orders.write:
+            self._git.check_base()
         done = 0
         self._sure(workers.begin)
         try:
@@ -227,9 +227,9 @@ class Worker:
             if self._orders.write:
                 tree = trees.make(self._git, self._home, self._room.project, item.branch)
             end, lost = self._ran(item, tree)
-        except Refusal as refusal:
-            end, lost = End(items.BUSY, refusal.message), ""
-            self._rest = _Rest(self._clock.monotonic() + _BUSY_MS, refusal.message)
+        except (Refusal, OSError) as error:
+            end, lost = End(items.BUSY, str(error)), ""
+            self._rest = _Rest(self._clock.monotonic() + _BUSY_MS, str(error))
         if tree is not None:
             end = replace(end, saved=self._saved(item, tree))
         became = self._handed_back(item, end, lost)
