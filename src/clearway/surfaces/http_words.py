@@ -20,7 +20,7 @@ from clearway.surfaces.tokens import Tokens
 @click.option("--no-auth", is_flag=True, help="Let everybody on this machine in without a token.")
 @click.option("--tools", metavar="PROFILE", default="", help="core, full, or groups. [default: core]")
 def serve(address: str, old_address: str, tls_cert: str, tls_key: str, no_auth: bool, tools: str) -> int:
-    """Serve MCP over HTTP in the foreground; a token lets clients in (clearway token create NAME)."""
+    """Serve MCP over HTTP in the foreground; a token lets clients in."""
     from clearway.surfaces import serving
 
     where = address or old_address
@@ -31,7 +31,7 @@ def serve(address: str, old_address: str, tls_cert: str, tls_key: str, no_auth: 
 @click.argument("what", type=click.Choice(["create", "list", "revoke"]))
 @click.argument("name", required=False, default="")
 def token(what: str, name: str) -> int:
-    """Make, list or revoke tokens that let clients in at clearway serve."""
+    """Make, list or revoke the tokens that let clients in at serve."""
     run = this_run()
     tokens = Tokens(run.settings.home, run.settings.clock())
     if not run.caller.human:
