@@ -44,9 +44,12 @@ def serve(steps: int) -> None:
     follow: Any = death.follow
     threading.settrace(follow)
     sys.settrace(follow)
-    host.run(
-        Settings(dict(os.environ)), lambda said: said.startswith("host") and print("ready", os.getpid(), flush=True)
-    )
+
+    def hear(said: str) -> None:
+        if said.startswith("host"):
+            print("ready", os.getpid(), flush=True)
+
+    host.run(Settings(dict(os.environ)), hear)
 
 
 def main() -> None:

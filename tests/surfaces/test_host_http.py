@@ -20,6 +20,7 @@ from clearway.config import Caller, Settings
 from clearway.limits import HOST_LINE_BYTES_MAX
 from clearway.rooms import Rooms
 from clearway.surfaces import hooks
+from clearway.surfaces import http as http_surface
 
 
 class Web:
@@ -301,6 +302,22 @@ def test_no_more_streams_than_there_is_room_for(web: Web, monkeypatch: pytest.Mo
     assert web.ask("GET", f"/events?cwd={web.repo}")[0] == 503
     answer.close()
     connection.close()
+
+
+def test_those_who_connect_and_say_nothing_are_left(
+    environ: dict[str, str], repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 5, "Bad input and faults": 200 idle sockets. Anybody on the machine can open them."""
+    monkeypatch.setattr(http_surface, "HOST_FIRST_WORD_MS", 300)
+    with hosted(environ) as running:
+        web = Web(running, repo)
+        idle = [socket.create_connection(("127.0.0.1", web.port)) for _ in range(200)]
+        idle[0].sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.")  # a word, and then nothing more
+        for one in idle:
+            one.settimeout(20)
+            assert one.recv(10) == b"", "it is closed without a word"
+            one.close()
+        assert web.ask("GET", "/healthz")[0] == 200
 
 
 def test_a_slow_client_holds_up_nobody(web: Web) -> None:

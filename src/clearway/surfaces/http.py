@@ -20,6 +20,7 @@ from clearway.errors import Refusal
 from clearway.guard import quiet
 from clearway.limits import (
     CHANGES_MAX,
+    HOST_FIRST_WORD_MS,
     HOST_LINE_BYTES_MAX,
     HTTP_BODY_SECONDS,
     HTTP_CONNECTIONS_MAX,
@@ -87,7 +88,7 @@ class Http:
             log_config=None,
             access_log=False,
             server_header=False,
-            http="h11",
+            http=_hurried(),
             ws="none",
             limit_concurrency=HTTP_CONNECTIONS_MAX,
             timeout_keep_alive=5,
@@ -328,6 +329,27 @@ class Http:
 
         self.host.workers.submit(work)
         return await asyncio.wrap_future(made)
+
+
+def _hurried() -> type[asyncio.Protocol]:
+    """Connections as the web server has them, but one on which nothing is asked is closed after a while: anybody on
+    this machine can open one, and there is a bound on how many there are."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Hurried(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._too_late = self.loop.call_later(HOST_FIRST_WORD_MS / 1_000, self._hang_up)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._too_late.cancel()
+            super().connection_lost(exc)
+
+        def _hang_up(self) -> None:
+            if self.cycle is None:
+                self.transport.close()
+
+    return Hurried
 
 
 Reply = tuple[int, str, bytes, dict[str, str]]  # status, content type, body, further headers

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 from base64 import urlsafe_b64encode
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from clearway.surfaces import host_wire
 from clearway.surfaces.web_people import People
@@ -25,7 +25,7 @@ PORT_FILE = "http-port"
 class Door:
     """A listening socket, until somebody connects; then what goes on behind it."""
 
-    tls: ClassVar[dict[str, str]] = {}  # none: it is this machine's own address
+    tls: ClassVar[dict[str, Any]] = {}  # none: it is this machine's own address
 
     def __init__(self, host: Host) -> None:
         self._host = host
