@@ -346,7 +346,7 @@ def _hurried() -> type[asyncio.Protocol]:
             super().connection_lost(exc)
 
         def _hang_up(self) -> None:
-            if self.cycle is None:
+            if getattr(self, "cycle", None) is None:  # no request has begun
                 self.transport.close()
 
     return Hurried
