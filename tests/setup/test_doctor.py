@@ -25,7 +25,7 @@ from clearway.setup.connect import CLIENTS, connect
 
 ORDER = [
     "program", "shell_parser", "environment", "home", "modes", "file_system", "disk", "space", "room", "write",
-    "integrity", "schema", "log", "backups", "aside", "guard", "names",
+    "integrity", "schema", "agreement", "log", "backups", "aside", "guard", "names",
     *(f"{client}_{what}" for client in CLIENTS for what in ("hooks", "mcp")),
     "enforcement", "git_hooks", "guard_open", "unknown_tools", "host",
 ]  # fmt: skip

@@ -132,9 +132,10 @@ class Tx:
         """The next issue number, never used before."""
         return self._next("last_issue")
 
-    def numbers_are_taken(self, upto: int) -> None:
-        """No issue gets a number up to this one any more: they came from elsewhere."""
-        self._state["last_issue"] = max(self._state["last_issue"], upto)
+    def reach(self, *, event: int = 0, issue: int = 0, fence: int = 0) -> None:
+        """Numbers up to these are taken: they came from elsewhere, or were given out and not counted."""
+        for name, upto in (("last_event", event), ("last_issue", issue), ("last_fence", fence)):
+            self._state[name] = max(self._state[name], upto)
 
     def new_event(self) -> int:
         return self._next("last_event")

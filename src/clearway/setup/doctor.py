@@ -28,7 +28,7 @@ from clearway.guard import shellparse, strangers
 from clearway.repository import Repository
 from clearway.room import Room
 from clearway.rooms import Rooms
-from clearway.setup import githooks, registrations
+from clearway.setup import githooks, registrations, upkeep
 from clearway.setup.connect import CLIENTS
 from clearway.setup.registrations import NOTICE, OK, PROBLEM, Check
 from clearway.setup.registrations import check as _check
@@ -65,6 +65,7 @@ def examine(settings: Settings, folder: str, *, full: bool = False, ask_host: As
         project, about_room, room = _room(rooms, place)
         file = os.path.join(rooms.folder(project), "room.db") if project else ""
         found += [_space(settings, file), about_room, _write(room), _integrity(room, full=full), _schema(room)]
+        found.append(_agreement(room, full=full))
         found += [_log(file), _backups(room, rooms.clock.wall()), _aside(settings.home), _guard(room), _names(room)]
     finally:
         rooms.close()
@@ -312,6 +313,21 @@ def _integrity(room: Room | None, *, full: bool) -> Check:
         return _check("integrity", PROBLEM, f"the room is damaged: {folded(faults[0], 200)}", fix)
     how = "sound, every index compared" if full else "sound"
     return _check("integrity", OK, f"the room's file is {how}")
+
+
+def _agreement(room: Room | None, *, full: bool) -> Check:
+    """What is stored twice says the same in both places."""
+    if room is None:
+        return _check("agreement", OK, "no room to look at")
+    if not full:
+        return _check("agreement", OK, "not compared: --full compares counters and the index of words with the rest")
+    try:
+        faults = upkeep.faults(room)
+    except Refusal as refusal:
+        return _check("agreement", PROBLEM, f"{refusal.code}: {refusal.message}")
+    if faults:
+        return _check("agreement", PROBLEM, folded("; ".join(faults), 400), "clearway doctor --repair")
+    return _check("agreement", OK, "counters, blockers, leases and the index of words agree with the rest")
 
 
 def _schema(room: Room | None) -> Check:

@@ -14,7 +14,7 @@ from clearway.config import Settings
 from clearway.errors import Refusal
 from clearway.repository import Repository
 from clearway.rooms import Rooms
-from clearway.setup import doctor, githooks, registrations
+from clearway.setup import doctor, githooks, registrations, upkeep
 from clearway.setup.connect import CLIENTS, connect
 from clearway.setup.registered import Binding
 
@@ -45,6 +45,8 @@ def _room(settings: Settings, place: Repository, done: list[str]) -> None:
             room = rooms.of_repository(place)
             if room.engine.integrity(full=True):
                 rooms.mend(room)
+                room = rooms.of_repository(place)
+            done += upkeep.put_right(room)
     except Refusal as refusal:
         done.append(f"the room could not be mended: {refusal.code}: {refusal.message}")
     finally:

@@ -99,12 +99,17 @@ def rebuild_search(tx: Tx) -> dict[str, Any]:
     """Write the search index anew from what is stored."""
     if not tx.caller.human:
         raise Refusal("FORBIDDEN", "Only a person has the index written anew; it keeps itself.")
+    return {"entries": index_anew(tx)}
+
+
+def index_anew(tx: Tx) -> int:
+    """Write the index from what is stored; how many things can be found."""
     tx.change(SQL.forget_words)
     tx.change(SQL.forget_entries)
     tx.change(SQL.enter_all)
     counted = tx.one(SQL.entries)
     assert counted is not None
-    return {"entries": counted.entries}
+    return int(counted.entries)
 
 
 class Term:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from clearway.arguments import Document, DocumentFormat, ImportMode
+    from clearway.db import Statement
     from clearway.db.tx import Tx
     from clearway.work.transfer_sources import Source
     from clearway.work.transfer_survey import Item
@@ -204,6 +205,7 @@ def _labels(tx: Tx) -> Iterator[dict[str, Any]]:
 
 
 def _issues(tx: Tx) -> Iterator[dict[str, Any]]:
+    from clearway.work import transfer_writing
     from clearway.work.transfer_records import HISTORY, PAST, history_of
     from clearway.work.transfer_survey import as_value
 
@@ -212,7 +214,7 @@ def _issues(tx: Tx) -> Iterator[dict[str, Any]]:
     while rows := tx.all(SQL.issues, after=after, limit=_PAGE):
         after = rows[-1].id
         past: dict[str, list[dict[str, Any]]] = {}
-        for event in tx.all(SQL.history, ids=wire.dumps([row.id for row in rows]), types=types):
+        for event in tx.all(transfer_writing.SQL.history, ids=wire.dumps([row.id for row in rows]), types=types):
             told, data = history_of(event.type, wire.loads(event.data))
             past.setdefault(event.issue, []).append({"type": told, "at": event.at, "agent": event.agent, "data": data})
         for row in rows:
@@ -232,10 +234,10 @@ def _relations(tx: Tx) -> Iterator[dict[str, Any]]:
             )
 
 
-def _by_id(statement: str) -> Callable[[Tx], Iterator[dict[str, Any]]]:
+def _by_id(named: Callable[[], Statement]) -> Callable[[Tx], Iterator[dict[str, Any]]]:
     def rows_of(tx: Tx) -> Iterator[dict[str, Any]]:
         after = ""
-        while rows := tx.all(getattr(SQL, statement), after=after, limit=_PAGE):
+        while rows := tx.all(named(), after=after, limit=_PAGE):
             after = rows[-1].id
             for row in rows:
                 yield _written(_renamed(row))
@@ -274,5 +276,10 @@ _RECORDS: dict[str, Callable[[Tx], Iterator[dict[str, Any]]]] = {
     "label": _labels,
     "issue": _issues,
     "relation": _relations,
-    **{f"{name}": _by_id(f"{name}s") for name in ("comment", "decision", "attempt", "note", "artifact", "review")},
+    "comment": _by_id(lambda: SQL.comments),  # the file of statements is read when somebody exports
+    "decision": _by_id(lambda: SQL.decisions),
+    "attempt": _by_id(lambda: SQL.attempts),
+    "note": _by_id(lambda: SQL.notes),
+    "artifact": _by_id(lambda: SQL.artifacts),
+    "review": _by_id(lambda: SQL.reviews),
 }

@@ -22,7 +22,7 @@ from clearway.work.transfer_records import ORDER, SHAPES
 if TYPE_CHECKING:
     from clearway.db.tx import Tx
 
-SQL = statements(__file__.replace("transfer_survey", "transfer"))
+SQL = statements(__file__)
 TOGETHER = 500  # records that are looked up with one question
 Relation = tuple[str, str, str]
 

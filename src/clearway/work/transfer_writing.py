@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from clearway import wire
 from clearway.db import Row, statements
 from clearway.lifecycle import PRIORITIES, TERMINAL
-from clearway.work import blocking, issues, updates
+from clearway.work import blocking, issues, transfer_survey, updates
 from clearway.work import labels as labelling
 from clearway.work.transfer_records import HISTORY, PAST, SHAPES, history_of
 from clearway.work.transfer_survey import TOGETHER, Item, Survey, as_value, ordered
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clearway.db import Statement
     from clearway.db.tx import Tx
 
-SQL = statements(__file__.replace("transfer_writing", "transfer"))
+SQL = statements(__file__)
 Value = dict[str, Any]
 _STORED = {"parent_issue_id": "parent"}
 _ATTEMPT = (
@@ -83,7 +83,7 @@ class Writing:
 
     def write(self, items: Iterable[Item]) -> None:
         """Write what the survey did not pass over."""
-        self._tx.numbers_are_taken(self._survey.last_number)
+        self._tx.reach(issue=self._survey.last_number)
         for count, item in enumerate(items, 1):
             value = SHAPES[item.record].read(item.value, item.path, self._survey.faults, item.line, item.names)
             assert value is not None, item.path  # the survey has read it
@@ -141,7 +141,7 @@ class Writing:
     def _change(self, value: Value, place: int) -> None:
         """An issue that is here already, in a version that counts more."""
         issue = value["id"]
-        row = self._tx.all(SQL.issues_named, ids=wire.dumps([issue]))[0]
+        row = self._tx.all(transfer_survey.SQL.issues_named, ids=wire.dumps([issue]))[0]
         before = as_value(row)
         self._numbers[issue] = row.number
         changed = _differences(before, value)
@@ -421,7 +421,7 @@ class Writing:
 
     def _number(self, issue: str) -> int:
         if issue not in self._numbers:
-            self._numbers[issue] = self._tx.all(SQL.known_types, ids=wire.dumps([issue]))[0].number
+            self._numbers[issue] = self._tx.all(transfer_survey.SQL.known_types, ids=wire.dumps([issue]))[0].number
         return self._numbers[issue]
 
 
