@@ -28,7 +28,7 @@ _WHAT = ("install", "remove", "status")
 @click.option("--platform", type=click.Choice(PLATFORMS), default=None, help="Show what another system would be given.")
 @click.option("--home", hidden=True, default="")
 def service(what: str, kind: str | None, words: tuple[str, ...], dry_run: bool, platform: str | None, home: str) -> int:
-    """Let host, workers, notifier or codex-wake run by themselves as services of your system: install, remove, status.
+    """Let host, workers, notifier or codex-wake run by themselves: install, remove, status.
 
     Options behind a name are given to it: `clearway service install worker --agent codex --from tasks`.
     """

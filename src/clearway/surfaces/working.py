@@ -29,7 +29,7 @@ from clearway.surfaces.options import this_run
 @click.option("--include-existing", is_flag=True, help="Take what came before it was activated, too.")
 @click.option("--once", is_flag=True, help="Do one thing, if there is any, and leave.")
 def worker(what: str, **given: Any) -> None:
-    """Work on tasks and issues without a person."""
+    """Work on tasks and issues without a person: run, activate, status."""
     from clearway.surfaces import unattended
 
     unattended.perform(this_run(), what, given)
