@@ -655,7 +655,7 @@ def test_failed_and_interrupted_work_leaves_the_issue_claimable(
     ready_issue(world)
     agent = world.agent("claude-code")
     for code in codes:
-        claim = agent.ask("claim_issue", next=True, context=False)
+        claim = agent.ask("claim_issue", issue_id="ISSUE-1", context=False)
 
         reply = agent.ask(
             "finish_attempt",
@@ -704,7 +704,8 @@ def test_three_failures_in_a_row_warn_the_next_and_a_success_between_does_not(wo
         fail(agent, agent.ask("claim_issue", next=True, context=False))
     agent.ask("claim_issue", next=True, lease_seconds=30)
     world.clock.forward(minutes=300)  # longer than beats may carry it
-    warned = agent.ask("claim_issue", next=True)
+    assert agent.refused("claim_issue", next=True).code == "NOTHING_TO_CLAIM", "a person has to decide first"
+    warned = agent.ask("claim_issue", issue_id="ISSUE-1")
 
     assert warned["warnings"] == ["REPEATED_ATTEMPT_FAILURES"]
     assert agent.ask("get_issue", issue_id="ISSUE-1")["status"] == "ready"
