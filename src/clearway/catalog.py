@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 from clearway import policy, replay
-from clearway.crew import agents, costs, failover, figures, holdings, leases, messages, needs, quotas, roster, story, tasks
+from clearway.crew import (
+    agents,
+    costs,
+    failover,
+    figures,
+    holdings,
+    leases,
+    messages,
+    needs,
+    quotas,
+    roster,
+    story,
+    tasks,
+)
 from clearway.op import Operation, operation_of
 from clearway.work import (
     activity,
@@ -14,6 +27,7 @@ from clearway.work import (
     graphs,
     issues,
     labels,
+    outcomes,
     plans,
     projects,
     relations,
@@ -45,6 +59,7 @@ _FUNCTIONS = (
     activity.get_changes,
     activity.get_issue_activity,
     activity.list_attempts,
+    outcomes.get_outcomes,
     boards.get_board,
     relations.manage_issue_relation,
     graphs.get_issue_graph,

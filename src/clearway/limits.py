@@ -209,6 +209,7 @@ TALLY_BYTES_MAX = 65_536  # of one session's figures; then they are folded into 
 TALLY_KEPT_MS = 30 * 86_400_000
 TRANSCRIPT_BYTES_MAX = 32 * 1_048_576  # read at the end of one turn
 COST_ROWS_MAX = 100
+OUTCOMES_MAX = 200
 MODEL_CHARS_MAX = 100
 STATS_DAYS = 30
 STATS_DAYS_MAX = 3_650

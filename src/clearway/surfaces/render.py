@@ -21,6 +21,7 @@ Result = dict[str, Any]
 _WARNINGS = {
     "REPEATED_ATTEMPT_FAILURES": "the last attempts at it failed, one after the other",
     "ISSUE_CHANGED": "its {} was changed while you worked on it",
+    "NO_GREEN_RUN": "no green test run was seen since its last edit ({})",
 }
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
@@ -69,10 +70,10 @@ class Paper:
 
 def text(operation: str, result: Result, paper: Paper, words: str = "") -> str:
     """The lines for the answer of one operation. words: those it was asked with."""
-    from clearway.surfaces import briefs, errands, letters, scenes, stories, verdicts
+    from clearway.surfaces import briefs, errands, letters, reporting, scenes, stories, verdicts
 
     writers = dict(_WRITERS)
-    for module in (scenes, stories, letters, errands, verdicts, briefs):
+    for module in (scenes, stories, letters, errands, verdicts, briefs, reporting):
         writers |= module.WRITERS
     return paper.flowed(writers.get(words, writers.get(operation, fields))(result, paper))
 
@@ -277,7 +278,7 @@ def _agent_row(agent: Result, mine: str, paper: Paper) -> list[str]:
     session = "you" if agent["session"] == mine else "" if agent["session"].startswith("=") else agent["session"][:8]
     return [
         agent["agent"],
-        agent["presence"],
+        agent["presence"] + (f", {agent['stuck']}" if "stuck" in agent else ""),
         folded(session, 8),
         agent.get("issue", ""),
         paper.distance(agent["seen_at"]),
