@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,33 @@ def test_a_worker_is_activated_without_starting_anything(terminal: Terminal, pat
     assert "whatever waits" in terminal("worker-activate", "--agent", "tool", "--include-existing").out
     assert terminal(*run, PATH=path).out == "tool-worker has handed back 1.\n"
     assert "No worker is here" in terminal("worker", "status").out
+
+
+CODEX = """#!{python}
+import json, sys, time
+if sys.argv[1] == "app-server":
+    window = {{"usedPercent": 100, "resetsAt": int(time.time()) + 7200, "windowDurationMins": 300}}
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if asked.get("method") == "account/rateLimits/read":
+            answer = {{"rateLimits": {{"primary": window, "rateLimitReachedType": "rate_limit_reached"}}}}
+            print(json.dumps({{"id": asked["id"], "result": answer}}), flush=True)
+        elif "id" in asked:
+            print(json.dumps({{"id": asked["id"], "result": {{}}}}), flush=True)
+else:
+    print(json.dumps({{"type": "turn.failed", "error": {{"message": "stream disconnected before completion"}}}}))
+    sys.exit(1)
+"""
+
+
+def test_codex_is_asked_itself_why_a_run_failed(terminal: Terminal, path: str, tmp_path: Path) -> None:
+    """Its app server says what its words do not, and when the limit ends."""
+    (tmp_path / "programs" / "codex").write_text(CODEX.format(python=sys.executable))
+    (tmp_path / "programs" / "codex").chmod(0o755)
+    terminal("send", "Count to three", "--to", "codex", "--kind", "task")
+    assert "given back" in terminal("worker", "run", "--agent", "codex", "--once", PATH=path).err
+    (limit,) = terminal("--json", "limits").json["items"]
+    assert (limit["agent"], limit["source"]) == ("codex-worker", "codex_app_server")
+    assert "until" in limit
+    (task,) = terminal("--json", "task", "list").json["items"]
+    assert task["state"] == "pending"

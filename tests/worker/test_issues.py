@@ -243,3 +243,26 @@ def test_without_a_commit_nothing_is_written(office: Office) -> None:
     with pytest.raises(Refusal, match="has no commit yet"):
         office.work(sources=("issues",), write=True)
     assert office.ask("list_attempts", issue_id=issue)["items"] == []
+
+
+def test_what_a_run_costs_is_counted_for_what_it_was_for(office: Office) -> None:
+    usage = {"input_tokens": 100, "cache_read_input_tokens": 900, "output_tokens": 50}
+    office.program("claude", f"answer('Fine.', usage={usage}, total_cost_usd=0.25)")
+    issue, number = office.issue(), office.task(issue_id=None)
+    office.work(sources=("tasks", "issues"))
+    office.work(sources=("tasks", "issues"))
+    by_issue = {item["issue"]: item for item in office.ask("get_costs", by="issue")["items"]}
+    assert by_issue[issue]["cost_usd"] == 0.25
+    assert (by_issue[issue]["input_tokens"], by_issue[issue]["output_tokens"]) == (1000, 50)
+    by_task = {item["task"]: item for item in office.ask("get_costs", by="task")["items"]}
+    assert by_task[number]["cost_usd"] == 0.25
+    (by_agent,) = office.ask("get_costs", by="agent")["items"]
+    assert (by_agent["agent"], by_agent["cost_usd"]) == ("claude-code-worker", 0.5)
+
+
+def test_at_the_cap_of_an_agent_nothing_more_is_begun(office: Office) -> None:
+    office.program("claude", "answer('Fine.', usage={'output_tokens': 5}, total_cost_usd=2.0)")
+    office.ask("set_setting", name="cost.agent", value="$3")
+    tasks = [office.task() for _ in range(3)]
+    assert [office.work() for _ in tasks] == [1, 1, 0]
+    assert [office.state(task) for task in tasks] == ["succeeded", "succeeded", "pending"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 import signal
+from collections.abc import Callable
 from typing import Any, cast
 
 from clearway import arguments, config
@@ -27,6 +28,7 @@ from clearway.surfaces.bell import Bell
 from clearway.surfaces.waiting import pause_ms
 from clearway.untrusted import folded
 from clearway.worker import clients, models
+from clearway.worker.answers import Limit
 from clearway.worker.clients import Client
 from clearway.worker.work import Orders, Worker, identity_of
 
@@ -100,7 +102,8 @@ def _run(run: Run, orders: Orders) -> None:
     clients.check_is_there(orders.client, run.settings.environ)
     clock = Clock()
     eyes = _Eyes(run, run.rooms.of_repository(place), clock)
-    made = Worker(run.rooms, orders, place.root, eyes=eyes, mention=mention, clock=clock)
+    asks = _asks_codex(run, place.root) if orders.client is clients.CLIENTS["codex"] else None
+    made = Worker(run.rooms, orders, place.root, eyes=eyes, mention=mention, provider=asks, clock=clock)
     before = {kind: signal.signal(kind, lambda number, _: made.leave(signal.Signals(number).name)) for kind in _ENDS}
     try:
         mention(f"{orders.identity} works in {folded(place.root, 200)}, {'writing' if orders.write else 'read-only'}.")
@@ -113,6 +116,20 @@ def _run(run: Run, orders: Orders) -> None:
         say_json({"worker": orders.identity, "done": done})
     else:
         say(f"{orders.identity} has handed back {done}." if done else "There was nothing to do.")
+
+
+def _asks_codex(run: Run, folder: str) -> Callable[[], Limit | None]:
+    """Codex knows more of its limit than it prints."""
+
+    def ask() -> Limit | None:
+        from clearway.setup import codexlimits
+
+        said = codexlimits.ask(run.settings.environ, folder)
+        if said.state != codexlimits.LIMITED:
+            return None
+        return Limit(said.why, resets_wall=said.until, source="codex_app_server")
+
+    return ask
 
 
 class _Eyes:

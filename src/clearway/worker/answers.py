@@ -45,6 +45,10 @@ class Limit:
     resets_wall: int | None = None
     source: str = "error_class"
 
+    @property
+    def has_end(self) -> bool:
+        return self.seconds is not None or self.resets_wall is not None
+
 
 @dataclass(frozen=True)
 class Answer:

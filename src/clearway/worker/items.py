@@ -6,14 +6,15 @@ to say is kept by the room as coming too late.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from clearway.crew import quotas, taskleases, workers
+from clearway.crew import costs, quotas, taskleases, workers
 from clearway.errors import Refusal
 from clearway.limits import ARTIFACTS_MAX, WORKER_TERM_SECONDS
 from clearway.work import attempts
 from clearway.worker import prompts
+from clearway.worker.answers import Usage
 from clearway.worker.trees import Saved
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ class Item(Protocol):
 
     def go_on(self, tx: Tx) -> None: ...
 
+    def record(self, tx: Tx, usage: Usage) -> None:
+        """Note what a run of it has cost."""
+        ...
+
     def end(self, ask: Ask, act: Callable[[Callable[[Tx], None]], None], end: End) -> str:
         """Give it back. What became of it, in a word."""
         ...
@@ -100,6 +105,9 @@ class Task:
 
     def go_on(self, tx: Tx) -> None:
         workers.go_on(tx, self.id, self.given["lease_token"])
+
+    def record(self, tx: Tx, usage: Usage) -> None:
+        costs.record(tx, **asdict(usage), task=self.id)
 
     def end(self, ask: Ask, act: Callable[[Callable[[Tx], None]], None], end: End) -> str:
         token = self.given["lease_token"]
@@ -136,6 +144,9 @@ class Issue:
     def go_on(self, tx: Tx) -> None:
         proof = self._proof()
         attempts.renew_attempt(tx, proof["attempt_id"], proof["lease_token"], WORKER_TERM_SECONDS)
+
+    def record(self, tx: Tx, usage: Usage) -> None:
+        costs.record(tx, **asdict(usage), attempt=self.given["attempt_id"])
 
     def end(self, ask: Ask, act: Callable[[Callable[[Tx], None]], None], end: End) -> str:
         if end.saved is not None and end.saved.commits:

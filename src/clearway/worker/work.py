@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from clearway import caps
 from clearway.catalog import OPERATIONS
-from clearway.clock import Clock, local_time
+from clearway.clock import Clock, iso, local_time
 from clearway.config import Caller
 from clearway.crew import agents, quotas, workers
 from clearway.errors import Refusal
@@ -105,8 +106,11 @@ class Worker:
         *,
         eyes: Eyes,
         mention: Callable[[str], None],
+        provider: Callable[[], answers.Limit | None] | None = None,
         clock: Clock | None = None,
     ) -> None:
+        """provider: asks the client itself whether its limit is reached, where that can be; done after a failing run."""
+        self._provider = provider
         self._rooms = rooms
         self._orders = orders
         self._folder = folder
@@ -181,6 +185,10 @@ class Worker:
         if limited is not None:
             self._waits(tx, limited["reason"], limited.get("until", ""))
             return None
+        capped = caps.in_the_way(tx)
+        if capped is not None:
+            self._waits(tx, capped[0], iso(capped[1]))
+            return None
         if "tasks" in self._orders.sources:
             grace_ms = self._orders.grace_seconds * 1_000
             task = workers.take_task(tx, grace_ms=grace_ms, include_existing=self._orders.include_existing)
@@ -253,6 +261,8 @@ class Worker:
         spared = os.path.join(self._home, "run", "host.lock")
         ran = running.run(start, seconds=orders.seconds, may_go_on=watch.look, spared=spared, clock=self._clock)
         answer = answers.read(ran)
+        if answer.usage is not None:
+            self._record(item, answer.usage)
         return self._end_of(ran, answer), watch.lost
 
     def _end_of(self, ran: running.Ran, answer: answers.Answer) -> End:
@@ -261,9 +271,10 @@ class Worker:
         if ran.late:
             minutes = max(1, self._orders.seconds // 60)
             return End(items.LATE, self._clean(f"No answer within {minutes} min. {_tail(ran)}"))
-        if answer.limit is not None:
-            told = self._told_of(answer.limit)
-            return End(items.LIMITED, f"The provider is at its limit ({answer.limit.reason}).", limit=told)
+        limit = self._limit(answer)
+        if limit is not None:
+            told = self._told_of(limit)
+            return End(items.LIMITED, f"The provider is at its limit ({limit.reason}).", limit=told)
         if answer.busy:
             self._rest = _Rest(self._clock.monotonic() + _BUSY_MS, "its provider has too much to do")
             return End(items.BUSY, "The provider had too much to do.")
@@ -273,6 +284,13 @@ class Worker:
         if not answer.text:
             return End(items.FAILED, f"{self._program} ended and said nothing.")
         return End(items.DONE, self._clean(answer.text[:WORKER_RESULT_CHARS]))
+
+    def _record(self, item: Item, usage: answers.Usage) -> None:
+        """What the run has cost, as its client tells it."""
+        try:
+            self._act(lambda tx: item.record(tx, usage))
+        except Refusal as refusal:
+            self._mention(refusal.message)
 
     @property
     def _program(self) -> str:
@@ -288,6 +306,13 @@ class Worker:
         except (Refusal, OSError) as error:
             self._mention(f"{tree.folder} stays: {error}")
             return None
+
+    def _limit(self, answer: answers.Answer) -> answers.Limit | None:
+        """The limit that ended a run. What the client knows of it besides is asked where its words do not say all."""
+        limit = answer.limit
+        if self._provider is None or not answer.failed or (limit is not None and limit.has_end):
+            return limit
+        return self._provider() or limit
 
     def _told_of(self, limit: answers.Limit) -> dict[str, str]:
         """What the room is told of a limit: its end only where the provider said so."""
