@@ -208,6 +208,8 @@ class Host:
         for peer in list(self._peers.values()):
             if not peer.heard and now - peer.since > HOST_FIRST_WORD_MS:
                 self._drop(peer)
+            elif isinstance(peer.talk, Talk):
+                peer.talk.look(now)
         if self._peers or self.workers.busy or (self.http is not None and self.http.active):
             self._last = now
         if now - self._last > HOST_IDLE_MS and not self.stays:
