@@ -38,16 +38,17 @@ GOODBYE = b'{"clearway":"goodbye"}\n'
 _TAKING = frozenset({"claim_issue"})
 _CALL_HAS = frozenset({"name", "arguments", "_meta"})
 _INTERNAL = -32603
-_PROGRESS_MS = PROGRESS_SECONDS * 1_000
 _RESERVED = "io.modelcontextprotocol/"
 
 
 class Call:
     """One call of a tool that has been asked for; or, with the `uri` of a resource, the operation that answers it."""
 
-    __slots__ = ("arguments", "cancelled", "identity", "meta", "name", "operation", "uri")
+    __slots__ = ("arguments", "cancelled", "identity", "meta", "name", "operation", "since", "told", "uri")
 
-    def __init__(self, identity: int | str, name: str, arguments: dict[str, Any], meta: dict[str, Any]) -> None:
+    def __init__(
+        self, identity: int | str, name: str, arguments: dict[str, Any], meta: dict[str, Any], since: int
+    ) -> None:
         self.identity = identity
         self.name = name
         self.arguments = arguments
@@ -55,19 +56,19 @@ class Call:
         self.operation: Operation | None = None
         self.uri = ""
         self.cancelled = False
+        self.since = since
+        self.told = 0  # after how many seconds its client was last told that it is still waited for
 
 
 class Parked:
     """A call that waits for something to happen in its room, and keeps no thread meanwhile."""
 
-    __slots__ = ("call", "file", "listener", "since", "told", "until")
+    __slots__ = ("call", "file", "listener", "until")
 
-    def __init__(self, call: Call, file: str, since: int, until: int) -> None:
+    def __init__(self, call: Call, file: str, until: int) -> None:
         self.call = call
         self.file = file
-        self.since = since
         self.until = until
-        self.told = 0  # after how many seconds its client was last told that it is still waited for
         self.listener: Listener
 
 
@@ -196,6 +197,23 @@ class Talk:
             self._full.hear(b"")
         self._close_if_done()
 
+    def look(self, now: int) -> None:
+        """Once in a while: tell a client that wants to know that its call is still waited for. Some give up a call that
+        says nothing."""
+        with self._turn:
+            calls = [*([] if self._active is None else [self._active]), *(parked.call for parked in self._parked)]
+        for call in calls:
+            token, seconds = call.meta.get("progressToken"), (now - call.since) // 1_000
+            if token is None or seconds < call.told + PROGRESS_SECONDS:
+                continue
+            call.told = seconds
+            params = {"progressToken": token, "progress": seconds, "message": mcp.progress_sentence(seconds)}
+            line = wire.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}) + "\n"
+            self._say_soon(line.encode("utf-8", "backslashreplace"))
+
+    def _now(self) -> int:
+        return self._host.clock.monotonic()
+
     def say_goodbye(self) -> None:
         """Ask the relay to end its side, and to look for another host then."""
         self._say_soon(GOODBYE)
@@ -248,7 +266,7 @@ class Talk:
         if question is None:
             return None
         operation, asked = question
-        call = Call(message.identity, operation.name, asked, message.params.get("_meta", {}))
+        call = Call(message.identity, operation.name, asked, message.params.get("_meta", {}), self._now())
         call.operation, call.uri = operation, uri
         return self._in_turn(call)
 
@@ -260,7 +278,7 @@ class Talk:
             return None
         assert message.identity is not None
         asked = cast("dict[str, Any]", given or {})
-        return self._in_turn(Call(message.identity, name, asked, message.params.get("_meta", {})))
+        return self._in_turn(Call(message.identity, name, asked, message.params.get("_meta", {}), self._now()))
 
     def _in_turn(self, call: Call) -> str:
         """Make a call when those before it are made."""
@@ -358,8 +376,7 @@ class Talk:
             rooms.close()
 
     def _park(self, worker: Worker, call: Call, seconds: int) -> None:
-        now = self._host.watch.now()
-        parked = Parked(call, self.watched_file(worker), now, now + seconds * 1_000)
+        parked = Parked(call, self.watched_file(worker), self._host.watch.now() + seconds * 1_000)
         parked.listener = Listener(
             lambda: self._host.workers.submit(lambda worker: self._look_again(worker, parked)), parked.until
         )
@@ -374,22 +391,11 @@ class Talk:
         now = self._host.watch.now()
         reply, line = self._answered(worker, parked.call)
         if reply and not reply["events"] and now < parked.until and not self._host.leaving:
-            self._say_progress(parked, now)
-            due = now + (_PROGRESS_MS if parked.file else patience.FAR_MS)
-            self._host.watch.again(parked.listener, min(parked.until, due))
+            if not parked.file:
+                self._host.watch.again(parked.listener, min(parked.until, now + patience.FAR_MS))
             return
         if self._leave(parked):
             self.say(line)
-
-    def _say_progress(self, parked: Parked, now: int) -> None:
-        """Tell a client that wants to know that its call is still waited for: some give up one that says nothing."""
-        seconds = (now - parked.since) // 1_000
-        token = parked.call.meta.get("progressToken")
-        if token is None or seconds < parked.told + PROGRESS_SECONDS:
-            return
-        parked.told = seconds
-        params = {"progressToken": token, "progress": seconds, "message": mcp.progress_sentence(seconds)}
-        self.say(wire.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}) + "\n")
 
     def _leave(self, parked: Parked) -> bool:
         """Whether it was still waiting."""
