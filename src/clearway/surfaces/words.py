@@ -65,10 +65,18 @@ def call(operation: str, arguments_json: str) -> None:
 @click.option("--scope", metavar="user|project", default="user", help="Whose settings. [default: user]")
 @click.option("--gate", is_flag=True, help="Refuse destructive commands, too.")
 @click.option("--rewake", is_flag=True, help="Let messages wake an idle session (Claude Code).")
+@click.option("--scope-note", "scope_note", is_flag=True, help="Let agents read what you allow unattended.")
 @click.option("--git-hooks", "git_hooks", is_flag=True, help="Look at commits of this repository, too.")
 @click.option("--as", "agent_name", metavar="NAME", default="", help="The name to register the agent under.")
 def connect(
-    clients: tuple[str, ...], write: bool, scope: str, gate: bool, rewake: bool, git_hooks: bool, agent_name: str
+    clients: tuple[str, ...],
+    write: bool,
+    scope: str,
+    gate: bool,
+    rewake: bool,
+    scope_note: bool,
+    git_hooks: bool,
+    agent_name: str,
 ) -> None:
     """Register hooks and MCP server with the agents installed here."""
     from clearway.setup import connect as clients_of
@@ -85,6 +93,7 @@ def connect(
         project=place.root if place else "",
         danger_gate=gate,
         rewake=rewake,
+        scope_note=scope_note,
     )
     if git_hooks:
         for sentence in committing.beside_clients(run, write=write):
@@ -163,7 +172,7 @@ def uninstall(data: bool, write: bool) -> None:
 def doctor(clients: tuple[str, ...], full: bool, live: bool, repair: bool) -> int:
     """Look whether everything is in order; exit status 1 when something is not."""
     from clearway.setup import doctor as examination
-    from clearway.setup import repairing
+    from clearway.setup import repairing, waits
     from clearway.surfaces import host_start, render
 
     run = this_run()
@@ -175,7 +184,8 @@ def doctor(clients: tuple[str, ...], full: bool, live: bool, repair: bool) -> in
         from clearway.setup.live import prove
 
         tried = [proof.facts for proof in prove(clients, run.settings, run.rooms.clock, say=mention)]
-    found = examination.examine(run.settings, run.folder, full=full, ask_host=host_start.status)
+    ask, runs = host_start.status, waits.RUNS
+    found = examination.examine(run.settings, run.folder, full=full, ask_host=ask, hook_runs=runs)
     told = examination.report(run.settings, run.folder, found)
     if run.as_json:
         say_json(told | ({"repaired": done} if repair else {}) | ({"tried": tried} if live else {}))

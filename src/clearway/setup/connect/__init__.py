@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from types import ModuleType
 
 from clearway.config import Settings, check_name
@@ -28,6 +29,7 @@ from clearway.setup.connect import (
     opencode,
     pasting,
     qwen,
+    scopenote,
     vscode,
     windsurf,
 )
@@ -50,6 +52,7 @@ def connect(
     project: str = "",
     danger_gate: bool = False,
     rewake: bool = False,
+    scope_note: bool = False,
 ) -> list[Change]:
     """Register hooks and MCP server; answer what changes (nothing, when all is registered already).
 
@@ -57,6 +60,7 @@ def connect(
     home: the resolved CLEARWAY_HOME, baked into every entry. environ: where HOME, CODEX_HOME and the like come from.
     project: the root of the checkout, needed for the scope `project`. danger_gate: it is to be on for this user.
     rewake: messages are to wake a client's idle sessions; once asked for, it stays until the client is disconnected.
+    scope_note: what agents read is to have a section in which the person says what may be done unattended.
     """
     asked = _asked(home, scope, agent_name, environ, project, rewake=rewake)
     changes: list[Change] = []
@@ -70,6 +74,9 @@ def connect(
             changes.append(Change(client, "", None, pasting.text(asked.binding)))
         else:
             changes += _planned(CLIENTS[client].files(asked), _joined)
+    if scope_note:
+        noted = scopenote.files(asked, [client for client in chosen if client in CLIENTS])
+        changes += [replace(change, backup=False) for change in _planned(noted, _joined)]
     if danger_gate:
         from clearway.setup.connect import gate
 
@@ -158,7 +165,9 @@ def _everywhere(
     for scope in scopes:
         if scope == "user" or project:
             asked = _asked(home, scope, "", environ, project)
-            settings |= {os.path.realpath(file.path): file for name in clients for file in CLIENTS[name].files(asked)}
+            found = [file for name in clients for file in CLIENTS[name].files(asked)]
+            found += scopenote.files(asked, list(clients))
+            settings |= {os.path.realpath(file.path): file for file in found}
     return list(settings.values())
 
 
