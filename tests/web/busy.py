@@ -188,8 +188,8 @@ def _finish(room: Room, numbers: range) -> None:
 
 
 def _end(room: Room, who: str, taken: dict[str, Any], *, failure: str = "", **given: Any) -> None:
-    token = {"attempt_id": taken["attempt_id"], "lease_token": taken["lease_token"]}
-    more = {"failure_reason_code": failure} if failure else {}
+    token: dict[str, Any] = {"attempt_id": taken["attempt_id"], "lease_token": taken["lease_token"]}
+    more: dict[str, Any] = {"failure_reason_code": failure} if failure else {}
     room.ask("finish_attempt", who, **token, **given, **more)
 
 

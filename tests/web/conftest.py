@@ -30,14 +30,12 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture
-def environ(tmp_path: Path) -> dict[str, str]:
-    return {"HOME": str(tmp_path), "CLEARWAY_HOME": str(tmp_path / "state"), "PATH": os.environ["PATH"]}
+def environ_in(root: Path) -> dict[str, str]:
+    return {"HOME": str(root), "CLEARWAY_HOME": str(root / "state"), "PATH": os.environ["PATH"]}
 
 
-@pytest.fixture
-def harbour(tmp_path: Path) -> Path:
-    repo = tmp_path / "harbour"
+def repository(root: Path) -> Path:
+    repo = root / "harbour"
     for name in ("src/a.py", "src/b.py", "deploy/x.sh"):
         (repo / name).parent.mkdir(parents=True, exist_ok=True)
         (repo / name).write_text(f"{name}\n")
@@ -45,6 +43,16 @@ def harbour(tmp_path: Path) -> Path:
     for words in (["init", "-q", "-b", "main", "--template="], ["add", "-A"], ["commit", "-q", "-m", "first"]):
         subprocess.run([*git, *words], check=True, capture_output=True)
     return repo
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    return environ_in(tmp_path)
+
+
+@pytest.fixture
+def harbour(tmp_path: Path) -> Path:
+    return repository(tmp_path)
 
 
 @pytest.fixture

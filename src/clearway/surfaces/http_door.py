@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _FILES = ("http-token", "http-address")  # until this host leaves
 PORT_FILE = "http-port"
+_BIND_TRIES = 60
+_BIND_PAUSE_MS = 25
 
 
 class Door:
@@ -70,12 +72,14 @@ class Door:
             self._http.end()
 
     def _bind(self, port: int) -> None:
-        try:
-            self.listener.bind(("127.0.0.1", port))
-        except OSError:
-            if not port:
-                raise
-            self.listener.bind(("127.0.0.1", 0))
+        """Listen where the host before did, which may just be leaving; else anywhere."""
+        for _ in range(_BIND_TRIES if port else 0):
+            try:
+                self.listener.bind(("127.0.0.1", port))
+                return
+            except OSError:
+                self._host.clock.pause(_BIND_PAUSE_MS)
+        self.listener.bind(("127.0.0.1", 0))
 
     def _write_private(self, name: str, text: str) -> None:
         """Put a file of ours in its place, which nobody else can ever read."""

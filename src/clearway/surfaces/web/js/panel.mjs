@@ -214,7 +214,8 @@ const HISTORY = {paths_claimed: 'took it', paths_released: 'gave it back', refus
 
 function OneMessage({id}) {
   const {reply, refused, again} = useAsked(() => ask('list_messages', {before: id + 1, limit: 1}), [id], event => event.data?.message === id || event.data?.task === id)
-  const task = useAsked(() => ask('list_tasks', {task_id: id}).catch(() => ({items: []})), [id], event => event.data?.task === id)
+  const kind = reply?.items[0]?.message_id === id ? reply.items[0].kind : ''
+  const task = useAsked(() => kind === 'task' ? ask('list_tasks', {task_id: id}) : Promise.resolve({items: []}), [id, kind], event => event.data?.task === id)
   const [text, type] = useState(''), [failed, fail] = useState(null)
   const message = reply?.items.find(each => each.message_id === id)
   if (!message) return html`<${Failure} of=${refused} retry=${again} />${reply ? html`<p class="failure">There is no message #${id} any more.</p>` : !refused && html`<${Still} />`}`

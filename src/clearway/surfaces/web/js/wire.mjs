@@ -80,7 +80,7 @@ export function listen(since, hear, state) {
         state(error.status === 401 ? 'out' : 'lost')
       }
       if (over) return
-      await Promise.race([pause(Math.min(10e3, 300 * 2 ** tries++)), new Promise(done => { wake = done })])
+      await Promise.race([pause(Math.min(3e3, 300 * 1.5 ** tries++)), new Promise(done => { wake = done })])
     }
   }
   async function stream() {
