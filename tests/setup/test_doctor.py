@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,14 +21,14 @@ from clearway.config import Caller, Settings
 from clearway.guard import shellparse, strangers
 from clearway.guard.toolcall import ToolCall
 from clearway.rooms import Rooms
-from clearway.setup import doctor, registrations
+from clearway.setup import doctor, registrations, waits
 from clearway.setup.connect import CLIENTS, connect
 
 ORDER = [
     "program", "shell_parser", "environment", "home", "modes", "file_system", "disk", "space", "room", "write",
     "integrity", "schema", "agreement", "log", "backups", "aside", "guard", "names",
     *(f"{client}_{what}" for client in CLIENTS for what in ("hooks", "mcp")),
-    "enforcement", "git_hooks", "guard_open", "unknown_tools", "host",
+    "enforcement", "git_hooks", "guard_open", "unknown_tools", "host", "latency",
 ]  # fmt: skip
 
 
@@ -398,3 +399,29 @@ def test_a_session_of_two_names_is_noticed(healthy: Machine) -> None:
     found = healthy.examine()["names"]
     assert found["level"] == "notice"
     assert "session-1 goes by claude-code and planner" in found["message"]
+
+
+def test_it_says_how_long_a_client_waits_and_leaves_no_trace(machine: Machine) -> None:
+    """C38: client-side latency as a distribution."""
+    machine.make_room()
+    before = machine.files()
+    found = doctor.examine(Settings(machine.environ), str(machine.repo), hook_runs=3)[-1]
+    assert found["name"] == "latency"
+    assert re.fullmatch(
+        r"a hook takes [0-9.]+ ms here from its start to its end \(half of 3\), most [0-9.]+ ms, the slowest [0-9.]+"
+        r" ms",
+        found["message"],
+    )
+    assert machine.files() == before
+
+
+def test_what_is_slow_is_worth_a_word(machine: Machine) -> None:
+    assert waits.examined([1.0] * 18 + [200.0] * 2)["level"] == "notice"
+    assert waits.examined([1.0] * 99 + [200.0])["level"] == "ok"
+    assert waits.spread([float(place) for place in range(1, 101)]) == {
+        "runs": 100,
+        "p50_ms": 50.0,
+        "p95_ms": 95.0,
+        "max_ms": 100.0,
+    }
+    assert machine.examine()["latency"]["message"].startswith("not measured")

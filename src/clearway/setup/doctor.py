@@ -28,7 +28,7 @@ from clearway.guard import shellparse, strangers
 from clearway.repository import Repository
 from clearway.room import Room
 from clearway.rooms import Rooms
-from clearway.setup import githooks, registrations, upkeep
+from clearway.setup import githooks, registrations, upkeep, waits
 from clearway.setup.connect import CLIENTS
 from clearway.setup.registrations import NOTICE, OK, PROBLEM, Check
 from clearway.setup.registrations import check as _check
@@ -46,9 +46,12 @@ _PROBE_BYTES = 4_096
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
-def examine(settings: Settings, folder: str, *, full: bool = False, ask_host: AskHost | None = None) -> list[Check]:
+def examine(
+    settings: Settings, folder: str, *, full: bool = False, ask_host: AskHost | None = None, hook_runs: int = 0
+) -> list[Check]:
     """What there is to say about this machine and the repository that holds `folder`. full: every index of the room
-    is compared with its table, too. ask_host: what the running host of a home says of itself."""
+    is compared with its table, too. ask_host: what the running host of a home says of itself. hook_runs: how often a
+    hook is run to see how long a client waits for it."""
     place = repository.holding(os.path.realpath(folder))
     root = place.root if place else ""
     found = [
@@ -74,6 +77,7 @@ def examine(settings: Settings, folder: str, *, full: bool = False, ask_host: As
     found.append(_enforcement(settings))
     found += [_git_hooks(settings, place), _guard_open(settings, rooms.clock.wall()), _unknown_tools(settings)]
     found.append(_host(settings, ask_host or (lambda _: None)))
+    found.append(waits.examined(waits.measure(settings, root, project, hook_runs)))
     return found
 
 

@@ -184,14 +184,14 @@ class _Registration:
             return f"its hooks use the rooms in {home}, this command those in {self._settings.home}"
         if not os.access(registered.interpreter, os.X_OK):
             return f"the guard is open: its hooks start {registered.interpreter}, which is not there"
-        with _without_a_trace(os.path.join(beat_folder(self._settings.home), self._project), self._settings.home):
+        with without_a_trace(os.path.join(beat_folder(self._settings.home), self._project), self._settings.home):
             try:
                 return self._try(command)
             except (OSError, subprocess.SubprocessError) as error:
                 return f"the registered hook did not answer: {type(error).__name__}"
 
     def _try(self, command: str) -> str:
-        event = getattr(CLIENTS[self._name], "probe", _harmless_read)(self._cwd, SESSION)
+        event = getattr(CLIENTS[self._name], "probe", harmless_read)(self._cwd, SESSION)
         ended = subprocess.run(
             ["/bin/sh", "-c", command],
             check=False,
@@ -209,7 +209,7 @@ class _Registration:
         return ""
 
 
-def _harmless_read(cwd: str, session: str) -> dict[str, Any]:
+def harmless_read(cwd: str, session: str) -> dict[str, Any]:
     """An event about which there is nothing to say, in the dialect that most clients share."""
     return {
         "hook_event_name": "PreToolUse",
@@ -226,7 +226,7 @@ def _would_change(file: SettingsFile) -> bool:
 
 
 @contextlib.contextmanager
-def _without_a_trace(beats: str, home: str) -> Generator[None]:
+def without_a_trace(beats: str, home: str) -> Generator[None]:
     """A hook is a sign of life of its session; ours has none to give. beats: the folder of such signs in a room."""
     made: list[str] = []
     for wanted in (os.path.join(home, "run", "figures"), beats):
