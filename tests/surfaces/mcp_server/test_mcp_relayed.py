@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
+from tests.conftest import HandClock
 from tests.surfaces import test_relay
+from tests.surfaces.hosted import hosted
 from tests.surfaces.test_relay import MODERN, Client, Dying, Machine, call, reading, subscribing
 
+from clearway.op import Operation
+from clearway.rooms import Rooms
 from clearway.surfaces import host_start
 from clearway.surfaces.mcp_resources import BOARD, INBOX
 
@@ -91,3 +98,39 @@ def test_a_client_whose_host_cannot_be_replaced_listens_in_its_own_process(relay
     relayed.client(CLEARWAY_HOST="off").opens().ask(call(2, "create_issue", title="One"))
     hears_of(listener, BOARD)
     assert listener.end() == []
+
+
+def test_a_call_through_a_host_that_takes_long_says_that_it_goes_on(
+    tmp_path: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one that waits for news, and of one that is long in coming: each says so to a client that wants to know."""
+    goes_on = threading.Event()
+    ask = Rooms.ask
+
+    def slow(rooms: Rooms, operation: Operation, *asked: Any) -> dict[str, Any]:
+        if operation.name == "list_labels":
+            goes_on.wait(20)
+        return ask(rooms, operation, *asked)
+
+    monkeypatch.setattr(Rooms, "ask", slow)
+    environ = {"HOME": str(tmp_path), "CLEARWAY_HOME": str(tmp_path / "state"), "PATH": os.environ["PATH"]}
+    clock = HandClock()
+    with hosted(environ, clock) as running:
+        client = Client({**environ, "CLEARWAY_TOOLS": "full"}, repo).opens()
+        for identity, tool, given in ((2, "list_labels", {}), (3, "get_changes", {"wait_seconds": 50})):
+            asked = call(identity, tool, **given)
+            asked["params"]["_meta"] = {"progressToken": f"t{identity}"}
+            client.say(asked)
+            client.ask({"jsonrpc": "2.0", "id": f"after {identity}", "method": "ping"})  # it has come by then
+            clock.forward(seconds=6)
+            running.host.later(running.host.look_around)
+            heard = client.hear()
+            assert heard["method"] == "notifications/progress"
+            assert (heard["params"]["progressToken"], heard["params"]["progress"]) == (f"t{identity}", 6)
+            if tool == "list_labels":
+                goes_on.set()
+            else:
+                client.say(call(4, "create_issue", title="One"))
+                assert client.hear()["id"] in (3, 4)
+            assert client.hear()["id"] in (identity, 4)
+        assert client.end() == []
