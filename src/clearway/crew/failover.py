@@ -210,3 +210,14 @@ def _json(names: list[str]) -> str:
     from clearway import wire
 
     return wire.dumps(names)
+
+
+def readiness(tx: Tx) -> list[dict[str, Any]]:
+    """A read: for each agent with fallbacks whether it can do its tasks, and which of them could now."""
+    known: dict[str, Health] = {}
+    shown: list[dict[str, Any]] = []
+    for agent, others in policy.fallbacks(tx).items():
+        why = _reason(tx, _health(tx, known, agent))[0]
+        well = [name for name in others if _is_well(tx, _health(tx, known, name))]
+        shown.append({"agent": agent, "state": why or "well", "to": others, "well": well})
+    return shown
