@@ -28,7 +28,7 @@ from clearway.guard import shellparse, strangers
 from clearway.repository import Repository
 from clearway.room import Room
 from clearway.rooms import Rooms
-from clearway.setup import githooks, registrations, upkeep, waits
+from clearway.setup import githooks, readiness, registrations, upkeep, waits
 from clearway.setup.connect import CLIENTS
 from clearway.setup.registrations import NOTICE, OK, PROBLEM, Check
 from clearway.setup.registrations import check as _check
@@ -89,14 +89,13 @@ def report(settings: Settings, folder: str, found: list[Check]) -> dict[str, Any
     if last:
         hooks["last"] = iso(last)
     proved = proofs.noted(settings.home)
-    nothing_yet: dict[str, Any] = {name: {} for name in ("delivery", "receipts", "workers", "failover")}
     return {
         "ok": PROBLEM not in levels.values(),
         "checks": found,
         "store": _store(settings, folder),
         "hooks": hooks,
         "clients": {name: _client(name, levels, proved.get(name)) for name in CLIENTS},
-        **nothing_yet,
+        **readiness.facts(settings, folder, lock_wait_ms=LOCK_WAIT_MS),
     }
 
 
