@@ -35,6 +35,7 @@ BELOW = {
 }
 LOOKING = {
     "web": "Print a link to the room in a browser, which lets one browser in once.",
+    "top": "Watch the room: what needs you, who is here, what is held and how long still, tasks, limits.",
     "status": "Say in one line where things stand, for prompts and status bars.",
     "history": "Tell what happened to the paths of this repository, or to one of them.",
     "restore": "Bring a held file back as its holder left it; exit status 3 when nothing is kept of it.",
@@ -78,6 +79,7 @@ ALIASES = {
     "init codex": "connect codex",
     "project info": "",
     "info": "",
+    "overview": "top",
     "version": "--version",
 }
 OPTIONS = (

@@ -27,6 +27,26 @@ def board(output: str | None, form: str | None) -> None:
 
 
 @click.command()
+@click.option("--once", is_flag=True, help="Print the page and leave; so it is anyway without a terminal.")
+def top(once: bool) -> None:
+    """Watch the room: what needs you, who is here, what is held and how long still, tasks, limits, and what waits."""
+    import sys
+
+    from clearway.surfaces import top as page
+    from clearway.surfaces.asking import say, say_json
+
+    run = this_run()
+    if run.as_json:
+        say_json(page.gathered(run))
+    elif once or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        say(page.once(run))
+    else:
+        from clearway.surfaces import top_screen
+
+        top_screen.show(run)
+
+
+@click.command()
 @click.option("--since", metavar="TIME", default=NIGHT, help="18:00, 12h, 7d or a time. [default: 18:00]")
 @click.option("--output", metavar="FILE", help="Write it there instead; .html, .md or .json says how.")
 @click.option("--format", "form", metavar=FORMATS, help="[default: by the file's name, else text]")

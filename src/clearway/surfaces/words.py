@@ -368,7 +368,7 @@ BY_NAME = {
         notifying.notify,
         *(connect, disconnect, doctor, simulate, uninstall, status, history, wait, codex_wake, restore),
         *(forecasting.forecast, graphics.graph, planning.plan, publishing.board, publishing.incident),
-        publishing.report,
+        *(publishing.report, publishing.top),
         *(call, completion, host, mcp, hook, standing.service, working.worker, web, http_words.serve, http_words.token),
     )
 }
