@@ -38,6 +38,7 @@ SILENT_MINUTES = 600  # longer than beats may carry any attempt
 GONE = {"expired": "LEASE_EXPIRED"}
 STREAK = 3
 FEW = 5
+PAGE = 100  # what one list shows
 
 picks = st.integers(0, 99)
 agents = st.integers(0, 2)
@@ -181,6 +182,7 @@ class Tracker(RuleBasedStateMachine):
         for type, status in (("epic", "open"), ("task", "ready"), ("task", "ready"), ("bug", "ready")):
             self.create(0, type, status, "medium", 0, child=False)
 
+    @precondition(lambda self: len(self.issues) < PAGE)
     @rule(
         who=agents, type=types, status=statuses, priority=st.sampled_from(PRIORITIES), parent=picks, child=st.booleans()
     )
@@ -304,6 +306,7 @@ class Tracker(RuleBasedStateMachine):
         (self.relations.add if add else self.relations.discard)(ends)
         return None
 
+    @precondition(lambda self: len(self.issues) < PAGE - 3)
     @rule(
         who=agents,
         count=st.integers(1, 3),
@@ -565,6 +568,7 @@ class Tracker(RuleBasedStateMachine):
 
     # --- reviews and decisions ------------------------------------------------------------------------------------
 
+    @precondition(lambda self: len(self.reviews) < PAGE)
     @rule(who=agents, pick=picks)
     def ask_for_a_review(self, who: int, pick: int) -> None:
         self._request(who, self.pick(pick))
@@ -627,6 +631,7 @@ class Tracker(RuleBasedStateMachine):
     def _resolve(self, review: Review, status: str) -> None:
         review.status, review.version = status, review.version + 1
 
+    @precondition(lambda self: len(self.decisions) < PAGE)
     @rule(who=agents, pick=picks, ours=st.booleans(), replaces=st.booleans(), rejected=st.booleans())
     def decide(self, who: int, pick: int, *, ours: bool, replaces: bool, rejected: bool) -> None:
         issue = self.pick(pick) if ours else None
@@ -649,6 +654,7 @@ class Tracker(RuleBasedStateMachine):
 
     # --- whole ways, which chance alone seldom goes ---------------------------------------------------------------
 
+    @precondition(lambda self: len(self.reviews) < PAGE)
     @rule(who=agents, pick=picks, meanwhile=st.integers(0, 3), other=agents)
     def work_is_done(self, who: int, pick: int, meanwhile: int, other: int) -> None:
         """What is free is claimed, perhaps disturbed, and finished so that it is to be reviewed."""

@@ -170,9 +170,9 @@ def list_issues(
 def find(tx: Tx, reference: str) -> Row:
     """The issue that ISSUE-42 (in any case, or with the number alone) or an id means, or ISSUE_NOT_FOUND."""
     text = reference.strip().upper()
-    key, _, number = text.rpartition("-")
+    key, dash, number = text.rpartition("-")
     by_number = number.isascii() and number.isdigit() and len(number) <= 18
-    by_number = by_number and key in ("", ISSUE_KEY, tx.opening.issue_key)
+    by_number = by_number and (key in (ISSUE_KEY, tx.opening.issue_key) if dash else True)
     issue = tx.one(SQL.find, id=text, number=int(number) if by_number else -1, **_judged(tx))
     if issue is None:
         raise Refusal(
