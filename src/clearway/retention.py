@@ -163,6 +163,7 @@ def _prune_events(room: Room, caller: Caller, upto: int, pruned: Pruned, *, dry:
 
 def _prune_traces(tx: Tx, before: int, upto: int) -> None:
     tx.change(SQL.forget_shown)
+    tx.change(SQL.forget_moves)
     for statement in (SQL.forget_wakes, SQL.forget_refusals, SQL.forget_commits):
         tx.change(statement, before=before)
     tx.change(SQL.forget_keyframes, upto=upto)

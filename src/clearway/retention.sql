@@ -51,6 +51,9 @@ DELETE FROM message WHERE id IN (SELECT CAST(value AS INTEGER) FROM json_each(CA
 -- name: forget_shown
 DELETE FROM message_shown WHERE NOT EXISTS (SELECT 1 FROM message m WHERE m.id = message_shown.message)
 
+-- name: forget_moves
+DELETE FROM task_move WHERE NOT EXISTS (SELECT 1 FROM task t WHERE t.id = task_move.task)
+
 -- name: forget_wakes
 DELETE FROM wake WHERE at < :before
 
