@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from functools import partial
 
-from bench import backlog, claims, commands, commits, crowd, growth, hooks, host, recovery, replies, soak
+from bench import backlog, claims, commands, commits, crowd, growth, hooks, host, recovery, replies, soak, waiting
 from bench.figures import Figure, table
 from bench.machine import machine
 from bench.spawn import ROUNDS_MIN
@@ -24,6 +24,7 @@ GROUPS: dict[str, Callable[[int], list[Figure]]] = {
     "backlog": backlog.figures,
     "growth": growth.figures,
     "replies": replies.figures,
+    "waiting": waiting.figures,
 }
 LONG: dict[str, Callable[[int], list[Figure]]] = {}  # only when asked for
 FAILED = "not measured"

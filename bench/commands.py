@@ -10,15 +10,28 @@ import sys
 import time
 from typing import Any
 
+from bench import host
 from bench.figures import Figure, at_most, size
 from bench.spawn import Case, Ended, measure
 from bench.world import World, console_script, world
+from clearway.config import Caller, Settings
+from clearway.db.tx import Tx
+from clearway.rooms import Rooms
+from clearway.work import issues
 
 LINE_MS_MAX = 60
 MCP_COLD_MS_MAX = 900
 TOOLS_BYTES_MAX = 10_000
 INSTRUCTIONS_BYTES_MAX = 600
 MCP_ROUNDS_MAX = 10
+FULL = 10_000
+ASKED_MS_MAX = 150
+ASKED_MIN = 50
+QUESTIONS = {
+    "list": ("issue", "list"),
+    "ready": ("issue", "list", "--is-claimable"),
+    "show": ("issue", "show", "ISSUE-5000"),
+}
 
 
 def figures(rounds: int) -> list[Figure]:
@@ -30,6 +43,9 @@ def figures(rounds: int) -> list[Figure]:
         ]
         timings = measure(cases, rounds)
         starts = [start_to_tools(here) for _ in range(min(rounds, MCP_ROUNDS_MAX) + 1)][1:]
+        beside = asked(here, min(rounds, ASKED_MIN))
+    with world(hosted=True) as here, host.host(here):
+        beside += asked(here, min(rounds, ASKED_MIN))
     bare = timings["bare"].median
     cold = statistics.median(milliseconds for milliseconds, _, _ in starts)
     _, greeting, listing = starts[-1]
@@ -40,10 +56,37 @@ def figures(rounds: int) -> list[Figure]:
             )
             for name, words in (("owner", "owner PATH"), ("help", "--help"))
         ),
+        *beside,
         at_most("MCP, start to tools/list, cold", cold, MCP_COLD_MS_MAX, "ms", ratio=times(cold, bare)),
         at_most(f"tools/list, core profile, {len(listing['tools'])} tools", size(listing), TOOLS_BYTES_MAX, "B"),
         at_most("MCP instructions", len(greeting.get("instructions", "").encode()), INSTRUCTIONS_BYTES_MAX, "B"),
     ]
+
+
+def asked(here: World, rounds: int) -> list[Figure]:
+    """What a person or a script asks of a room with ten thousand issues, each time in a process of its own (C38)."""
+    rooms = Rooms(Settings(here.environ))
+    room = rooms.of_folder(str(here.repository))
+    room.run(_fill, caller=Caller("planner", "plan", host="bench"))
+    rooms.close()
+    cases = [here.cli(name, *words, expect=answers) for name, words in QUESTIONS.items()]
+    timings = measure(cases, rounds)
+    how = "a host" if here.hosted else "none"
+    return [
+        at_most(
+            f"clearway {' '.join(words)}, {FULL:,} issues, {how}: 95 of 100",
+            sorted(timings[name].milliseconds)[-(-95 * rounds // 100) - 1],
+            ASKED_MS_MAX,
+            "ms",
+            note=f"half within {timings[name].median:.0f} ms, the slowest {max(timings[name].milliseconds):.0f} ms",
+        )
+        for name, words in QUESTIONS.items()
+    ]
+
+
+def _fill(tx: Tx) -> None:
+    for place in range(FULL):
+        issues.create_issue(tx, title=f"Issue number {place}", status="ready", priority="medium")
 
 
 def answers(ended: Ended) -> bool:

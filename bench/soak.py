@@ -268,7 +268,7 @@ def _watching(pid: int, ledger: Ledger) -> Iterator[None]:
 
 def _compare(here: World, ledger: Ledger, running: dict[str, Any]) -> int:
     """What the agents were answered, what the log says, what `stats` and the host make of it. How long the log is."""
-    figures = _metrics(here, running)
+    figures = metrics(here, running)
     rooms = Rooms(Settings(here.environ))
     try:
         room = rooms.of_folder(str(here.repository))
@@ -326,7 +326,7 @@ def _events(ask: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[dict[st
         since = answer["next_event_id"]
 
 
-def _metrics(here: World, running: dict[str, Any]) -> Counter[str]:
+def metrics(here: World, running: dict[str, Any]) -> Counter[str]:
     """The host's own figures, of all labels together."""
     token = Path(here.environ["CLEARWAY_HOME"], "run", "http-token").read_text().strip()
     asked = urllib.request.Request(f"{running['http']}/metrics", headers={"Authorization": f"Bearer {token}"})

@@ -88,6 +88,7 @@ class Http:
             log_config=None,
             access_log=False,
             server_header=False,
+            date_header=False,
             http=_hurried(),
             ws="none",
             limit_concurrency=HTTP_CONNECTIONS_MAX,
@@ -95,11 +96,14 @@ class Http:
             timeout_graceful_shutdown=1,
             **self._door.tls,
         )
-        server = uvicorn.Server(config)
-        serving = asyncio.ensure_future(server.serve(sockets=[self._door.listener]))
-        await asyncio.wait([serving, asyncio.ensure_future(self._ending.wait())], return_when=asyncio.FIRST_COMPLETED)
-        server.should_exit = True
-        await serving
+        ending = self._ending
+
+        class Server(uvicorn.Server):
+            async def main_loop(self) -> None:
+                """Its own looks ten times a second whether to end, and sets the clock of a header."""
+                await ending.wait()
+
+        await Server(config).serve(sockets=[self._door.listener])
 
     def _ended(self, serving: Future[None]) -> None:
         if not serving.cancelled() and (error := serving.exception()) is not None:
