@@ -45,6 +45,10 @@ class PostgresSession:
         with _translated():
             return self._execute(statement, values).rowcount
 
+    def change_each(self, statement: Statement, rows: list[dict[str, Any]]) -> None:
+        with _translated():
+            self._connection.cursor().executemany(statement.postgres, rows)
+
     def _execute(self, statement: Statement, values: dict[str, Any]) -> psycopg.Cursor[tuple[Any, ...]]:
         """Run a statement, planned once for the connection. An optional filter, `:x IS NULL OR y = :x`, has no type
         that the server could plan it with: its values are written into the text."""

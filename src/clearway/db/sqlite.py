@@ -94,6 +94,10 @@ class SqliteSession:
         except apsw.Error as error:
             _refuse(error, self._engine.path)
 
+    def change_each(self, statement: Statement, rows: list[dict[str, Any]]) -> None:
+        for values in rows:
+            self.change(statement, values)
+
     def savepoint(self) -> None:
         with _translated(self._engine.path):
             self._connection.execute("SAVEPOINT act")

@@ -114,6 +114,12 @@ class Tx:
         self.changed = True
         return self._session.change(statement, values)
 
+    def change_each(self, statement: Statement, rows: list[dict[str, Any]]) -> None:
+        """Run a statement that writes once for each of many rows, in one journey."""
+        assert self.writes, statement.name
+        self.changed = True
+        self._session.change_each(statement, rows)
+
     # --- what only the door can give ------------------------------------------------------------------------------
 
     @property

@@ -80,23 +80,43 @@ class Writing:
         self._issues: list[tuple[str, Value, bool]] = []  # what came or changed: id, what is told of it, is it new
         self._touched: set[str] = set()
         self._agents: set[str] = set()
+        self._rows: dict[Statement, list[Value]] = {statement: [] for statement in _in_order()}
+        self._waiting = 0
 
     def write(self, items: Iterable[Item]) -> None:
         """Write what the survey did not pass over."""
         self._tx.reach(issue=self._survey.last_number)
+        kind = ""
         for count, item in enumerate(items, 1):
             value = SHAPES[item.record].read(item.value, item.path, self._survey.faults, item.line, item.names)
             assert value is not None, item.path  # the survey has read it
             key = value.get("id", value.get("name", "")).lower() if item.record == "label" else value.get("id", "")
+            if item.record != kind or self._waiting >= TOGETHER:
+                self._flush()
+                kind = item.record
             if key not in self._survey.passed[item.record]:
                 _WRITES[item.record](self, value, count)
+        self._flush()
         for issue, parent in self._parents.items():
-            self._tx.change(SQL.adopt_issue, id=issue, parent=parent)
+            self._put(SQL.adopt_issue, id=issue, parent=parent)
+        self._flush()
         for statement, entity, replaced in self._replaced:
             self._tx.change(statement, id=entity, supersedes=replaced)
         for group in _groups(sorted(self._recount)):
             blocking.recount(self._tx, group)
         self._tell()
+
+    def _put(self, statement: Statement, **values: Any) -> None:
+        """Write a row together with others of its kind: on a server each journey costs more than the row."""
+        self._rows[statement].append(values)
+        self._waiting += 1
+
+    def _flush(self) -> None:
+        for statement, rows in self._rows.items():
+            if rows:
+                self._tx.change_each(statement, rows)
+                rows.clear()
+        self._waiting = 0
 
     # --- by kind -----------------------------------------------------------------------------------------------------
 
@@ -112,7 +132,7 @@ class Writing:
             known = self._tx.new_id() if row is None else row.id
             if row is None:
                 wall = self._tx.wall if wall is None else wall
-                self._tx.change(SQL.write_label, id=known, name=name, normal=normal, description=description, wall=wall)
+                self._put(SQL.write_label, id=known, name=name, normal=normal, description=description, wall=wall)
             self._labels[normal] = known
         return known
 
@@ -124,11 +144,11 @@ class Writing:
         number = self._number_for(value)
         self._numbers[issue] = number
         for label in value.get("labels", ()):
-            self._tx.change(labelling.SQL.attach, issue=issue, label=self._label_id(label))
+            self._put(labelling.SQL.attach, issue=issue, label=self._label_id(label))
         made = value.get("created_at", self._tx.wall)
         columns = self._columns(value) | {"version": value.get("version", 1)}
         author = self._session(value["created_by"])
-        self._tx.change(SQL.write_issue, id=issue, number=number, created_by=author, created_wall=made, **columns)
+        self._put(SQL.write_issue, id=issue, number=number, created_by=author, created_wall=made, **columns)
         self._surround(value)
         told = {"number": number, "title": value["title"], "type": value["type"], "status": value["status"]}
         self._past(made, _MADE, place, "issue_created", value["created_by"], {**told, "imported": True}, issue=issue)
@@ -149,7 +169,7 @@ class Writing:
         self._tx.change(SQL.update_issue, id=issue, **self._columns(value), version=version)
         self._tx.change(labelling.SQL.detach_all, issue=issue)
         for label in value.get("labels", ()):
-            self._tx.change(labelling.SQL.attach, issue=issue, label=self._label_id(label))
+            self._put(labelling.SQL.attach, issue=issue, label=self._label_id(label))
         self._tx.change(issues.SQL.forget_paths, issue=issue)
         self._surround(value)
         self._history(value, place, self._stored_history(issue))
@@ -194,7 +214,7 @@ class Writing:
         if "parent" in value:
             self._parents[value["id"]] = value["parent"]
         for path in value.get("paths", ()):
-            self._tx.change(issues.SQL.declare_path, issue=value["id"], path=path)
+            self._put(issues.SQL.declare_path, issue=value["id"], path=path)
 
     def _stored_history(self, issue: str) -> set[tuple[int, str]]:
         rows = self._tx.all(SQL.history, ids=wire.dumps([issue]), types=wire.dumps([*HISTORY, PAST]))
@@ -214,7 +234,7 @@ class Writing:
             return
         made = value.get("created_at", self._tx.wall)
         author = self._session(value["created_by"])
-        self._tx.change(SQL.write_relation, source=source, target=target, type=kind, created_by=author, wall=made)
+        self._put(SQL.write_relation, source=source, target=target, type=kind, created_by=author, wall=made)
         ends = {"relation": kind, "source": source, "target": target, "imported": True}
         for issue in (source, target):
             self._past(made, _RELATED, place, "relation_added", value["created_by"], ends, issue=issue)
@@ -222,7 +242,7 @@ class Writing:
             self._recount |= {source, target}
 
     def _comment(self, value: Value, place: int) -> None:
-        self._tx.change(SQL.write_comment, **self._said(value), issue=value["issue"], content=value["content"])
+        self._put(SQL.write_comment, **self._said(value), issue=value["issue"], content=value["content"])
         self._past(
             *(value["created_at"], _SAID, place, "comment_added", value["agent"]),
             {"comment": value["id"], "imported": True},
@@ -233,7 +253,7 @@ class Writing:
         if value["id"] in self._survey.changed["decision"]:
             self._tx.change(SQL.settle_decision, id=value["id"], status=value["status"])
             return
-        self._tx.change(
+        self._put(
             SQL.write_decision,
             **self._said(value),
             issue=value.get("issue"),
@@ -254,7 +274,7 @@ class Writing:
 
     def _attempt(self, value: Value, place: int) -> None:
         fence = self._tx.new_fence()
-        self._tx.change(
+        self._put(
             SQL.write_attempt,
             **{name: value.get(name) for name in _ATTEMPT},
             **{name: wire.dumps(value[name]) if value.get(name) else None for name in ("next_steps", "verification")},
@@ -284,7 +304,7 @@ class Writing:
 
     def _note(self, value: Value, place: int) -> None:
         steps = value.get("next_steps")
-        self._tx.change(
+        self._put(
             SQL.write_note,
             **{name: value[name] for name in ("id", "attempt", "issue", "kind", "content")},
             next_steps=wire.dumps(steps) if steps else None,
@@ -303,7 +323,7 @@ class Writing:
 
     def _artifact(self, value: Value, place: int) -> None:
         del place
-        self._tx.change(
+        self._put(
             SQL.write_artifact,
             **{name: value.get(name) for name in ("id", "issue", "attempt", "type", "uri", "title")},
             wall=value["created_at"],
@@ -324,7 +344,7 @@ class Writing:
         if value["id"] in self._survey.changed["review"]:
             self._tx.change(SQL.settle_review, id=value["id"], **state)
         else:
-            self._tx.change(
+            self._put(
                 SQL.write_review,
                 **self._said(value),
                 **state,
@@ -363,7 +383,7 @@ class Writing:
         session = f"import:{agent}"
         if agent not in self._agents:
             self._agents.add(agent)
-            self._tx.change(SQL.write_session, id=session, agent=agent, now=self._tx.now)
+            self._put(SQL.write_session, id=session, agent=agent, now=self._tx.now)
         return session
 
     def _past(
@@ -387,7 +407,7 @@ class Writing:
         self._events.sort(key=lambda each: (each.at, each.rank, each.place))
         for each in self._events:
             event = self._tx.new_event()
-            self._tx.change(
+            self._put(
                 SQL.write_event,
                 id=event,
                 type=each.type,
@@ -400,9 +420,12 @@ class Writing:
             )
             if each.known_by is not None:
                 statement, entity = each.known_by
-                self._tx.change(statement, id=entity, event=event)
+                self._put(statement, id=entity, event=event)
             if each.issue is not None:
                 self._touched.add(each.issue)
+            if self._waiting >= TOGETHER:
+                self._flush()
+        self._flush()
         for agent in sorted({each.agent for each in self._events}):  # whom the past names is not here
             by = Row(session=f"import:{agent}", agent=agent)
             self._tx.tell("session_ended", by=by, why="import", imported=True)
@@ -438,6 +461,17 @@ def _plain(value: Any) -> Any:
 
 def _groups(ids: list[str]) -> Iterable[list[str]]:
     return (ids[start : start + TOGETHER] for start in range(0, len(ids), TOGETHER))
+
+
+def _in_order() -> tuple[Statement, ...]:
+    """What is written together, in the order in which it refers to each other. Labels come before their issues, so that
+    those are indexed once."""
+    return (
+        *(SQL.write_session, SQL.write_label, labelling.SQL.attach, SQL.write_issue, issues.SQL.declare_path),
+        *(SQL.write_relation, SQL.write_comment, SQL.write_decision, SQL.write_attempt, SQL.write_note),
+        *(SQL.write_artifact, SQL.write_review, SQL.write_event),
+        *(SQL.adopt_issue, SQL.decision_told, SQL.attempt_told, SQL.review_told, SQL.review_settled),
+    )
 
 
 _WRITES = {
