@@ -189,11 +189,9 @@ def lines(tx: Tx) -> Iterator[str]:
 
 
 def _line(value: dict[str, Any]) -> str:
-    """What some programs take for the end of a line is written by its number."""
-    text = wire.dumps(value)
-    if text.isascii():
-        return text
-    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").replace("\x85", "\\u0085")
+    """What cannot be seen, or is taken for the end of a line, is written by its number: so it comes through a surface
+    that shows such letters to a model as it was."""
+    return escaped(wire.dumps(value))
 
 
 def _labels(tx: Tx) -> Iterator[dict[str, Any]]:
