@@ -13,6 +13,7 @@ from clearway.db import Row, statements
 from clearway.errors import Refusal
 from clearway.limits import DOCUMENT_CHARS_MAX, IMPORT_CONFLICTS_SHOWN, ISSUE_KEY
 from clearway.op import op
+from clearway.untrusted import escaped
 from clearway.work import projects
 
 TYPE_CHECKING = False
