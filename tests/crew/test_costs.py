@@ -182,9 +182,10 @@ def claude_line(name: str, output: int, model: str = "claude-sonnet-5") -> str:
     return json.dumps({"type": "assistant", "message": {"id": name, "model": model, "usage": usage}}) + "\n"
 
 
-def codex_line(total: int, cached: int, output: int) -> str:
+def codex_line(total: int, cached: int, output: int, last: int = 0) -> str:
     usage = {"input_tokens": total, "cached_input_tokens": cached, "output_tokens": output}
-    payload = {"type": "token_count", "info": {"total_token_usage": usage}}
+    info = {"total_token_usage": usage, "last_token_usage": {"output_tokens": last}}
+    payload = {"type": "token_count", "info": info}
     return json.dumps({"type": "event_msg", "payload": payload}) + "\n"
 
 
@@ -242,3 +243,14 @@ def test_a_transcript_that_nobody_saw_begin_or_cannot_be_read_spoils_nothing(des
         opened.write(claude_line("m2", 20))
     alpha.tell("Stop", transcript_path=str(path))
     assert desk.human("get_costs")["total"]["output_tokens"] == 20
+
+
+def test_of_the_sums_of_a_session_that_goes_on_only_what_is_new_counts(desk: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "rollout.jsonl"
+    path.write_text(codex_line(100, 60, 5))
+    alpha = desk.session("a", client="codex", start="")
+    alpha.tell("SessionStart", source="resume", transcript_path=str(path))
+    with path.open("a") as opened:
+        opened.write(codex_line(100, 60, 9, last=4))
+    alpha.raw("Stop", transcript_path=str(path))
+    assert desk.human("get_costs")["total"]["output_tokens"] == 4

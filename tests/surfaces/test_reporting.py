@@ -51,6 +51,8 @@ def test_the_morning_page_has_everything_that_came_of_the_night(night: Terminal)
     assert told["costs"]["total"]["cost_usd"] == 1.5
     kinds = [each["kind"] for each in told["waiting"]]
     assert {"question", "blocked"} <= set(kinds)
+    assert night("--json", "--as", "codex", "report").json["waiting"] == [], "that is for nobody else"
+    assert night("--json", "--as", "codex", "top").json["needs_you"] == []
 
     text = night("report", "--since", "1h").out
     for word in ("Landed (1)", "Parked (2)", "Still in work (1)", "Waits for you", "green", "$0.75", "tests failed"):

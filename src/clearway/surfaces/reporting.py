@@ -35,7 +35,8 @@ def gathered(run: Run, since: str) -> Result:
     tasks = run.ask(OPERATIONS["list_tasks"], limit=_TASKS)["items"]
     costs = {by: run.ask(OPERATIONS["get_costs"], since=found["since"], by=by) for by in ("issue", "agent")}
     room = run.rooms.of_folder(run.folder)
-    waiting = room.run(needs.listed, caller=run.caller, writes=False)
+    # What waits for the human is for nobody else.
+    waiting = room.run(needs.listed, caller=run.caller, writes=False) if run.caller.human else []
     return {
         "project": {name: project[name] for name in ("name", "key") if project.get(name)},
         **found,

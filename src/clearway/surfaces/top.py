@@ -73,7 +73,7 @@ def gathered(run: Run) -> Result:
     found = {
         "project": {name: project[name] for name in ("name", "key") if project.get(name)},
         **{name: room[name] for name in ("agents", "ended", "guard") if name in room},
-        "needs_you": run.rooms.of_folder(run.folder).run(needs.listed, caller=run.caller, writes=False),
+        "needs_you": _waiting(run),
         "attempts": attempts["items"],
         "paths": run.ask(OPERATIONS["get_holdings"])["paths"],
         "tasks": tasks["items"],
@@ -83,6 +83,12 @@ def gathered(run: Run) -> Result:
         "ready": board["columns"].get("ready", []),
     }
     return {**found, "spent_24h": costs["total"]}
+
+
+def _waiting(run: Run) -> list[Result]:
+    """What waits for the human, which is for nobody else."""
+    room = run.rooms.of_folder(run.folder)
+    return room.run(needs.listed, caller=run.caller, writes=False) if run.caller.human else []
 
 
 def sections(found: Result, paper: Paper, *, plain: bool) -> list[Section]:

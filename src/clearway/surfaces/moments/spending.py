@@ -24,8 +24,8 @@ _LINE_BYTES_MAX = 8 * 1_048_576
 
 
 class Read:
-    """How far a transcript was read: the `place`, the last message that was counted, the totals of its session, and the
-    model that was named last."""
+    """How far a transcript was read: the `place`, the last message that was counted, the totals of its session (None if
+    they were not read), and the model that was named last."""
 
     __slots__ = ("last", "model", "place", "totals")
 
@@ -34,8 +34,8 @@ class Read:
         self.place = _whole(facts.get("place"))
         self.last = str(facts.get("last", ""))
         self.model = str(facts.get("model", ""))
-        totals = facts.get("totals")
-        self.totals = [_whole(each) for each in totals][:3] if wire.is_list(totals) else [0, 0, 0]
+        totals = facts.get("totals", [0, 0, 0])
+        self.totals = [_whole(each) for each in totals][:3] if wire.is_list(totals) else None
 
     def as_dict(self) -> dict[str, Any]:
         return {"place": self.place, "last": self.last, "model": self.model, "totals": self.totals}
@@ -48,9 +48,7 @@ def begin(visit: Visit) -> None:
         memory = _memory(visit, path)
         try:
             if not os.path.exists(memory):
-                read = Read()
-                read_on(path, read) if os.path.exists(path) else None
-                _remember(memory, read)
+                _remember(memory, _behind(path) if os.path.exists(path) else Read())
         except (OSError, ValueError):
             pass
 
@@ -76,12 +74,11 @@ def _note(visit: Visit, path: str, *, whole: bool) -> None:
     """whole: all of it is of this session. Otherwise, if nobody saw it begin, what stands in it belongs to no work that
     is known."""
     memory = _memory(visit, path)
-    known = _remembered(memory)
-    read = Read() if known is None else known
+    read = _remembered(memory) or (Read() if whole else _behind(path))
     spent = read_on(path, read)
     _remember(memory, read)
     room = visit.home
-    if room is None or (known is None and not whole):
+    if room is None:
         return
     from clearway.crew import costs
 
@@ -98,6 +95,13 @@ def _note(visit: Visit, path: str, *, whole: bool) -> None:
             caller=visit.caller,
             durable=False,
         )
+
+
+def _behind(path: str) -> Read:
+    """What stands in it until now is left alone."""
+    read = Read({"totals": None})
+    read.place = os.stat(path).st_size
+    return read
 
 
 def _memory(visit: Visit, path: str) -> str:
@@ -160,15 +164,25 @@ def _codex(said: dict[str, Any], payload: dict[str, Any], read: Read, spent: dic
     if said.get("type") == "turn_context":
         read.model = str(payload.get("model", read.model))
     info = payload.get("info")
-    totals = info.get("total_token_usage") if payload.get("type") == "token_count" and wire.is_object(info) else None
+    if payload.get("type") != "token_count" or not wire.is_object(info):
+        return
+    totals = info.get("total_token_usage")
     if not wire.is_object(totals):
         return
-    cached = _whole(totals.get("cached_input_tokens"))
-    now = [_whole(totals.get("input_tokens")) - cached, cached, _whole(totals.get("output_tokens"))]
-    if any(new < old for new, old in zip(now, read.totals, strict=True)):
-        read.totals = [0, 0, 0]  # it counts anew
-    _add(spent, read.model, [max(0, new - old) for new, old in zip(now, read.totals, strict=True)])
+    now, last = _three(totals), _three(info.get("last_token_usage"))
+    before = [new - one for new, one in zip(now, last, strict=True)] if read.totals is None else read.totals
+    if any(new < old for new, old in zip(now, before, strict=True)):
+        before = [0, 0, 0]  # it counts anew
+    _add(spent, read.model, [max(0, new - old) for new, old in zip(now, before, strict=True)])
     read.totals = now
+
+
+def _three(usage: Any) -> list[int]:
+    """Read, read from a cache, written."""
+    if not wire.is_object(usage):
+        return [0, 0, 0]
+    cached = _whole(usage.get("cached_input_tokens"))
+    return [max(0, _whole(usage.get("input_tokens")) - cached), cached, _whole(usage.get("output_tokens"))]
 
 
 def _add(spent: dict[str, list[int]], model: str, numbers: list[int]) -> None:
