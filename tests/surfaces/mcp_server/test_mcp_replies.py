@@ -99,6 +99,16 @@ def test_what_others_wrote_reaches_a_model_shown_and_not_obeyed(machine: Machine
     assert seen[6].is_error and text_of(seen[6]).startswith("PATH_HELD: ")
 
 
+def test_what_is_exported_over_mcp_comes_back_letter_for_letter(machine: Machine) -> None:
+    """What a model is shown of others' letters may not be what a document has of them."""
+    agent = machine.agent()
+    agent.ask("create_issue", title="Hid\u202eden \u2028 \U000e0041", description="One\r\n\ttwo \ufeff")
+    document = agent.ask("export_project")["document"]
+    seen = agent.ask("apply_import", document=document, mode="merge")
+    assert (seen["created"], seen["updated"], seen["conflicts"]) == ({}, {}, [])
+    assert agent.ask("export_project")["document"] == document
+
+
 def test_a_context_of_hidden_letters_keeps_its_budget(alone: Machine) -> None:
     agent = alone.agent()
     agent.ask("create_issue", title="One", status="ready", description="\x7f" * 20_000)
