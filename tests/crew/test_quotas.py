@@ -129,6 +129,14 @@ def test_a_new_end_renews_a_limit(world: World, pair: tuple[Agent, Agent]) -> No
     assert tries(world, beta)
 
 
+def test_a_sender_sees_that_its_task_waits_for_a_limit(pair: tuple[Agent, Agent]) -> None:
+    alpha, beta = pair
+    task = give(alpha)
+    said = beta.ask("report_limit", until="2h")
+    (item,) = alpha.ask("list_tasks", task_id=task)["items"]
+    assert item["waiting"] == {"reason": "beta is at its provider's limit", "until": said["until"]}
+
+
 def test_a_key_repeats_the_answer_and_tells_nothing_twice(world: World, pair: tuple[Agent, Agent]) -> None:
     _, beta = pair
     first = beta.ask("report_limit", until="1h", idempotency_key="k")

@@ -177,6 +177,14 @@ def test_a_look_sends_and_notes_nothing(terminal: Terminal, telegram: Telegram) 
     assert terminal("notify", "--dry").out == "Nothing would be told.\n"
 
 
+def test_what_waits_for_the_person_is_told_to_no_agent(terminal: Terminal, telegram: Telegram) -> None:
+    terminal("--as", "anna", "send", "Between us", "--to", "human")
+    for words in (("notify", "--dry"), ("notify",), ("needs",)):
+        refused = terminal("--as", "bert", *words)
+        assert refused.code == "FORBIDDEN" and "Between" not in refused.err
+    assert telegram.paths == []
+
+
 def test_a_try_is_sent_every_time(terminal: Terminal, telegram: Telegram) -> None:
     for _ in range(2):
         assert terminal("notify", "test").out == "telegram: sent.\n"

@@ -8,7 +8,7 @@ ours to fill.
 from __future__ import annotations
 
 from clearway import clock, lapse
-from clearway.crew import agents
+from clearway.crew import agents, quotas
 from clearway.db import Row, statements
 from clearway.limits import BRIEF_BYTES_MAX, NEWS_BYTES_MAX
 from clearway.untrusted import ending, folded, quoted, within
@@ -111,8 +111,10 @@ def _others(tx: Tx, room: int) -> list[str]:
     if not shown:
         return []
     lines = [f"{len(shown)} other agent{'s' if len(shown) > 1 else ''} here; edits to what they hold are refused:"]
+    limits = quotas.limited(tx)
     for peer in shown[:_PEERS_SHOWN]:
         line = _peer(tx, peer, paths, attempts)
+        line += ", at its provider's limit" if peer.agent in limits and quotas.stops(tx, limits[peer.agent]) else ""
         if len(lines) > 1 and _size([*lines, line]) > room - _MORE_BYTES:
             break
         lines.append(line)

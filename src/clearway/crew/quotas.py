@@ -151,6 +151,15 @@ def in_the_way(tx: Tx) -> dict[str, Any] | None:
     return {"reason": "you are at your limit; report_limit with clear says that it is over", **until}
 
 
+def waits_for(tx: Tx, agent: str) -> dict[str, Any]:
+    """Why a task for this agent is not done now, as far as a limit is why; empty otherwise."""
+    row = tx.one(SQL.find, agent=agent)
+    if row is None or not stops(tx, row):
+        return {}
+    until = {} if row.until is None or row.until <= tx.now else {"until": tx.iso(row.until)}
+    return {"reason": f"{folded(agent, 40)} is at its provider's limit", **until}
+
+
 def trying(tx: Tx, task: int) -> None:
     """The caller was given this task; after the end of a limit it is the one that shows whether it is over."""
     tx.change(SQL.trying, agent=tx.caller.agent, task=task, now=tx.now)

@@ -235,7 +235,7 @@ def _waits_for(tx: Tx, task: Row) -> dict[str, Any]:
     session = tx.caller.key if mine else ""
     blocking = tx.all(SQL.blocking, task=task.id, session=session, gone=paths, limit=_BLOCKING_READ)
     if not blocking:
-        return {}
+        return {} if mine else quotas.waits_for(tx, task.recipient)
     until, _, held = max((lapse.until(tx, lease), lease.id, lease) for lease in blocking)
     return {
         "reason": "path held",

@@ -10,6 +10,7 @@ import click
 from clearway.catalog import OPERATIONS
 from clearway.errors import Refusal
 from clearway.limits import OVERDUE_SECONDS_MAX
+from clearway.surfaces import callers
 from clearway.surfaces.asking import Run, mention, say, say_json
 from clearway.surfaces.options import this_run
 
@@ -34,6 +35,8 @@ def notify(what: str, loop: bool, dry: bool, everywhere: bool, overdue: str) -> 
     from clearway.worker import ways
 
     run = this_run()
+    if not callers.of_command(run.settings, run.agent, run.folder, run.rooms.liveness).human:
+        raise Refusal("FORBIDDEN", "Only the human is told what waits for the human; ask for it.")
     offered = ways.of(run.settings.environ)
     if not offered and not dry:
         raise Refusal(
