@@ -145,7 +145,8 @@ def _named(tx: Tx, issues: list[str], upto: int) -> dict[str, dict[str, Any]]:
     for row in tx.all(SQL.described, ids=ids, upto=upto, limit=_CHANGES_READ_MAX):
         facts = wire.loads(row.data)
         created = {"priority": "medium"} if row.type == "issue_created" else {}
-        names[row.issue] |= created | {name: facts[name] for name in _DESCRIBED if name in facts}
+        if row.issue in names:  # of a damaged room that was mended, the log may know more than the tables
+            names[row.issue] |= created | {name: facts[name] for name in _DESCRIBED if name in facts}
     return names
 
 

@@ -30,7 +30,7 @@ _OPEN_TASKS = frozenset({"pending", "leased", "started", "needs_review"})
 class Scene:
     """What held after `event`. The parts are dictionaries, by id or fence, of the small lists that are named here."""
 
-    __slots__ = ("event", "finished", "paused", *_PARTS)
+    __slots__ = ("_places", "event", "finished", "paused", *_PARTS)
 
     def __init__(self) -> None:
         self.event = 0
@@ -43,6 +43,21 @@ class Scene:
         self.tasks: dict[int, list[Any]] = {}  # state, recipient, session, agent
         self.reviews: dict[str, list[Any]] = {}  # issue, status
         self.sessions: dict[str, list[Any]] = {}  # agent, wall time of what it did last
+        self._places: dict[tuple[Any, ...], list[int]] | None = None  # the fences of each place, some of them gone
+
+    def fences(self, place: tuple[Any, ...]) -> list[int]:
+        """The path leases of one session on one path. place: checkout, mode, session, call and key."""
+        if self._places is None:
+            self._places = {}
+            for fence, held in self.paths.items():
+                self._places.setdefault((held[0], *held[2:4], *held[7:9]), []).append(fence)
+        found = [fence for fence in self._places.get(place, ()) if fence in self.paths]
+        self._places[place] = found
+        return found
+
+    def moved(self) -> None:
+        """Leases have another holder."""
+        self._places = None
 
     def take(self, event: Row) -> None:
         """Go on to an event. Those of other types than TYPES change nothing here."""
@@ -149,11 +164,12 @@ def _paths_claimed(scene: Scene, event: Row, facts: dict[str, Any]) -> None:
     thread, call = facts.get("thread"), facts.get("call", "")
     for claimed in facts["paths"]:
         key = claimed.get("key", claimed["path"])
-        mine = [claimed["checkout"], facts["mode"], event.session, call, key]
+        mine = scene.fences((claimed["checkout"], facts["mode"], event.session, call, key))
         shown = claimed["path"]
-        for fence, held in list(scene.paths.items()):  # claiming again renews one's own lease
-            if [held[0], *held[2:4], *held[7:9]] == mine and thread in (None, held[6]):
+        for fence in list(mine):  # claiming again renews one's own lease
+            if thread in (None, scene.paths[fence][6]):
                 shown = scene.paths.pop(fence)[1]
+        mine.append(claimed["fence"])
         new = [claimed["checkout"], shown, facts["mode"], event.session, event.agent, facts["purpose"]]
         scene.paths[claimed["fence"]] = [*new, thread or "", call, key]
 
@@ -169,6 +185,7 @@ def _session_starts(_: Scene, __: Row, ___: dict[str, Any]) -> None:
 
 def _session_goes_on(scene: Scene, event: Row, facts: dict[str, Any]) -> None:
     """All that an earlier session held is this one's."""
+    scene.moved()
     for held in scene.paths.values():
         if held[3] == facts["from_session"]:
             held[3:5] = [event.session, event.agent]
