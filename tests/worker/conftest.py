@@ -175,3 +175,11 @@ def office(request: pytest.FixtureRequest, tmp_path: Path, repo: Path) -> Iterat
     made = Office(tmp_path, repo, dsn)
     yield made
     made.rooms.close()
+
+
+@pytest.fixture
+def here(tmp_path: Path, repo: Path) -> Iterator[Office]:
+    """An office whose room is a file: for what has nothing to do with the room."""
+    made = Office(tmp_path, repo, None)
+    yield made
+    made.rooms.close()

@@ -62,18 +62,18 @@ def provider() -> Iterator[Provider]:
     made.close()
 
 
-def work(office: Office, provider: Provider) -> None:
-    office.environ["OPENROUTER_API_KEY"] = KEY
-    worker = office.worker("reviewer", template="none")
+def work(here: Office, provider: Provider) -> None:
+    here.environ["OPENROUTER_API_KEY"] = KEY
+    worker = here.worker("reviewer", template="none")
     client = clients.of_model(provider.address, "m-1", "OPENROUTER_API_KEY")
     orders = Orders("reviewer", client, once=True)
-    assert Worker(worker._rooms, orders, str(office.repo), eyes=worker._eyes, mention=office.said.append).work() == 1  # pyright: ignore[reportPrivateUsage]
+    assert Worker(worker._rooms, orders, str(here.repo), eyes=worker._eyes, mention=here.said.append).work() == 1  # pyright: ignore[reportPrivateUsage]
 
 
-def test_a_model_answers_a_task(office: Office, provider: Provider) -> None:
-    number = office.task("Review this", to="reviewer")
-    work(office, provider)
-    assert office.result(number) == f"Task #{number} succeeded: Looks right."
+def test_a_model_answers_a_task(here: Office, provider: Provider) -> None:
+    number = here.task("Review this", to="reviewer")
+    work(here, provider)
+    assert here.result(number) == f"Task #{number} succeeded: Looks right."
     (asked,) = provider.asked
     assert (asked["path"], asked["key"]) == ("/v1/chat/completions", f"Bearer {KEY}")
     assert asked["body"]["model"] == "m-1"
@@ -83,31 +83,31 @@ def test_a_model_answers_a_task(office: Office, provider: Provider) -> None:
 
 @pytest.mark.parametrize(("status", "headers"), [(429, {"Retry-After": "600"}), (402, {})])
 def test_a_limit_of_the_provider_gives_the_task_back(
-    office: Office, provider: Provider, status: int, headers: dict[str, str]
+    here: Office, provider: Provider, status: int, headers: dict[str, str]
 ) -> None:
     provider.status, provider.headers, provider.body = status, headers, {"error": {"message": "no credits"}}
-    number = office.task(to="reviewer")
-    work(office, provider)
-    assert office.state(number) == "pending"
+    number = here.task(to="reviewer")
+    work(here, provider)
+    assert here.state(number) == "pending"
 
 
 @pytest.mark.parametrize("status", [400, 401, 500])
-def test_another_refusal_is_told_and_no_limit(office: Office, provider: Provider, status: int) -> None:
+def test_another_refusal_is_told_and_no_limit(here: Office, provider: Provider, status: int) -> None:
     provider.status, provider.body = status, {"error": {"message": f"no, {KEY}: 429 quota"}}
-    number = office.task(to="reviewer")
-    work(office, provider)
-    assert office.state(number) == "needs_review"
-    assert f"HTTP {status}" in office.result(number)
-    assert KEY not in office.result(number)
+    number = here.task(to="reviewer")
+    work(here, provider)
+    assert here.state(number) == "needs_review"
+    assert f"HTTP {status}" in here.result(number)
+    assert KEY not in here.result(number)
 
 
-def test_a_key_is_not_carried_elsewhere(office: Office, provider: Provider) -> None:
+def test_a_key_is_not_carried_elsewhere(here: Office, provider: Provider) -> None:
     other = Provider()
     try:
         provider.status, provider.headers = 307, {"Location": f"{other.address}/chat/completions"}
-        number = office.task(to="reviewer")
-        work(office, provider)
-        assert office.state(number) == "needs_review"
+        number = here.task(to="reviewer")
+        work(here, provider)
+        assert here.state(number) == "needs_review"
         assert other.asked == []
     finally:
         other.close()

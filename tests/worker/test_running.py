@@ -12,7 +12,7 @@ import pytest
 
 from clearway import platforms
 from clearway.clock import Clock
-from clearway.worker import running
+from clearway.worker import keeper, running
 from clearway.worker.running import Ran, Start
 
 pytestmark = pytest.mark.skipif(platforms.WINDOWS, reason="workers run on Linux and macOS")
@@ -134,3 +134,13 @@ def test_who_is_killed_leaves_no_grandchild(tmp_path: Path, victim: str) -> None
     finally:
         worker.kill()
         worker.wait(10)
+
+
+@pytest.mark.skipif(not os.path.exists("/bin/ps"), reason="there is no ps here")
+def test_where_there_is_no_proc_the_tree_is_known_from_ps() -> None:
+    """What macOS goes by."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        parents = keeper._from_ps()  # pyright: ignore[reportPrivateUsage]
+        assert parents[child.pid] == os.getpid()
+        assert parents[os.getpid()] == os.getppid()
+        child.communicate(b"\n")

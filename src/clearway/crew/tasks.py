@@ -51,11 +51,11 @@ def next_task(tx: Tx, lease_seconds: TaskSeconds | None = None) -> dict[str, Any
 
 
 def hand_out(
-    tx: Tx, lease_seconds: int | None = None, *, since: int = -1, until: int | None = None
+    tx: Tx, lease_seconds: int | None = None, *, since: int = -1, until: int | None = None, note: str | None = None
 ) -> dict[str, Any] | None:
     """The next task for the caller, which has its lease now; None when there is none.
 
-    since, until: only what has come between these moments (room ms).
+    since, until: only what has come between these moments (room ms). note: what its sender is told.
     """
     messages.settle(tx)
     failover.sweep(tx)
@@ -66,7 +66,7 @@ def hand_out(
     chosen = mine or tx.one(SQL.next, session=tx.caller.key, **asked, **_names(tx))
     if chosen is None:
         return None
-    lease = messages.take_task(tx, chosen, lease_seconds=lease_seconds)
+    lease = messages.take_task(tx, chosen, note, lease_seconds=lease_seconds)
     task = taskleases.find(tx, chosen.id)
     shown: dict[str, Any] = {
         "task_id": task.id,

@@ -70,13 +70,14 @@ def note_start(tx: Tx) -> None:
     tx.change(SQL.note_start, fence=tx.new_fence(), agent=tx.caller.agent, now=tx.now)
 
 
-def take_task(tx: Tx, *, grace_ms: int, include_existing: bool) -> dict[str, Any] | None:
+def take_task(tx: Tx, *, note: str, grace_ms: int, include_existing: bool) -> dict[str, Any] | None:
     """The next task for the calling worker, taken and begun; None when there is none for it.
 
-    grace_ms: what is younger is left to a person who is there for the same agent.
+    note: what its sender is told. grace_ms: what is younger is left to a person who is there for the same agent.
     """
     until = tx.now - grace_ms if grace_ms and is_attended(tx) else tx.now
-    task = tasks.hand_out(tx, since=-1 if include_existing else since(tx)[0], until=until)
+    begun = -1 if include_existing else since(tx)[0]
+    task = tasks.hand_out(tx, since=begun, until=until, note=note)
     if task is None:
         return None
     lease = taskleases.held(tx, taskleases.find(tx, task["task_id"]), task["lease_token"])

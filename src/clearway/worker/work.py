@@ -71,6 +71,11 @@ class Orders:
     def identity(self) -> str:
         return identity_of(self.agent)
 
+    @property
+    def said_minutes(self) -> str:
+        """How long a run may take, as people read it."""
+        return f"at most {max(1, self.seconds // 60)} min"
+
 
 class Eyes(Protocol):
     """What an idle worker waits with."""
@@ -109,7 +114,7 @@ class Worker:
         provider: Callable[[], answers.Limit | None] | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """provider: asks the client itself whether its limit is reached, where that can be; done after a failing run."""
+        """provider: asks the client itself whether its limit is reached; done after a failing run, where it can be."""
         self._provider = provider
         self._rooms = rooms
         self._orders = orders
@@ -190,8 +195,12 @@ class Worker:
             self._waits(tx, capped[0], iso(capped[1]))
             return None
         if "tasks" in self._orders.sources:
-            grace_ms = self._orders.grace_seconds * 1_000
-            task = workers.take_task(tx, grace_ms=grace_ms, include_existing=self._orders.include_existing)
+            orders = self._orders
+            note = (
+                f"{self._program} works on it, {'writing' if orders.write else 'read-only'}, for {orders.said_minutes}."
+            )
+            waits = {"grace_ms": orders.grace_seconds * 1_000, "include_existing": orders.include_existing}
+            task = workers.take_task(tx, note=note, **waits)
             if task is not None:
                 return items.Task(task)
         return self._issue(tx) if "issues" in self._orders.sources else None
@@ -269,8 +278,7 @@ class Worker:
         if self._leaving:
             return End(items.LEAVING, f"{self._orders.identity} was stopped ({self._leaving}).")
         if ran.late:
-            minutes = max(1, self._orders.seconds // 60)
-            return End(items.LATE, self._clean(f"No answer within {minutes} min. {_tail(ran)}"))
+            return End(items.LATE, self._clean(f"No answer within {self._orders.seconds} s. {_tail(ran)}"))
         limit = self._limit(answer)
         if limit is not None:
             told = self._told_of(limit)
