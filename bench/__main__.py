@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from functools import partial
 
-from bench import backlog, claims, commands, commits, crowd, growth, hooks, host, recovery, replies, soak, waiting
+from bench import backlog, claims, commands, commits, crowd, growth, hooks, host, recovery, replies, soak, waiting, web
 from bench.figures import Figure, table
 from bench.machine import machine
 from bench.spawn import ROUNDS_MIN
@@ -25,6 +25,7 @@ GROUPS: dict[str, Callable[[int], list[Figure]]] = {
     "growth": growth.figures,
     "replies": replies.figures,
     "waiting": waiting.figures,
+    "web": web.figures,
 }
 LONG: dict[str, Callable[[int], list[Figure]]] = {}  # only when asked for
 FAILED = "not measured"

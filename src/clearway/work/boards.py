@@ -60,9 +60,9 @@ def _column(row: Row) -> str:
 
 
 def _place(row: Row) -> tuple[int, int]:
-    """Where a card stands in its column."""
+    """Where a card stands in its column: what is finished newest first, all else the most urgent first."""
     if row.closed_wall is not None:
-        return 0, -row.closed_wall
+        return -row.closed_wall, -row.number
     return -row.priority, row.number
 
 

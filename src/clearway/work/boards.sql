@@ -20,7 +20,8 @@ WHERE instr(:gone, a.id) = 0 ORDER BY a.fence LIMIT :limit
 SELECT i.id, i.number, i.type, i.title, i.status, i.priority, i.open_blockers, i.version, i.updated_wall, i.closed_wall,
   i.archived_wall, i.blocked_reason, i.reserved_for, i.reserved_until,
   (SELECT count(*) FROM (SELECT e.status FROM attempt e
-    WHERE e.issue = i.id AND (e.status <> 'active' OR instr(:gone, e.id) > 0) ORDER BY e.fence DESC LIMIT :streak) ended
+    WHERE e.issue = i.id AND e.fence > i.forgiven AND (e.status <> 'active' OR instr(:gone, e.id) > 0)
+      ORDER BY e.fence DESC LIMIT :streak) ended
     WHERE ended.status NOT IN ('completed', 'interrupted')) AS failures,
   a.id AS attempt, a.agent, a.session, a.kind, a.expires_at, a.lease_ms, a.started_wall,
   (SELECT json_group_array(l.name) FROM issue_label il JOIN label l ON l.id = il.label WHERE il.issue = i.id) AS labels

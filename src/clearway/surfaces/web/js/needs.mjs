@@ -25,11 +25,11 @@ export function needs(now) {
   }
   for (const task of now.tasks?.items || []) if (['failed', 'needs_review', 'dead_letter'].includes(task.state) && (task.from === 'human' || task.state === 'dead_letter')) found.push({kind: 'task', key: 't' + task.task_id, task})
   for (const each of now.roster?.agents || []) if (each.presence === 'stalled') found.push({kind: 'stalled', key: 'a' + each.session, agent: each})
-  for (const each of now.roster?.needs_you || []) found.push({kind: 'other', key: 'o' + JSON.stringify(each), other: each})
+  for (const each of now.roster?.needs_you || []) found.push({kind: 'other', key: each.key, other: each})
   return found
 }
 
-const SIGN = {failed: '!', question: '?', message: '›', 'held back': '‖', task: '!', stalled: '~', review: '◇', stale: '◇', other: '!'}
+const SIGN = {limit: '~', blocked: '‖', moved: '›', stuck: '~', failed: '!', question: '?', message: '›', 'held back': '‖', task: '!', stalled: '~', review: '◇', stale: '◇', other: '!'}
 const LINES = {
   failed: ({card}) => html`<span><${Issue} id=${card.display_id} /> failed again and again <q>${cut(card.title, 70)}</q></span><span class="do"><a class="button" href=${href({panel: ['issue', card.display_id]})}>open</a><button onClick=${() => set({dialog: {kind: 'park', id: card.display_id}})}>park</button></span>`,
   question: ({card}) => html`<span><${Issue} id=${card.display_id} /> asks <q>${cut(card.title, 90)}</q></span><span class="do"><a class="button" href=${href({panel: ['issue', card.display_id]})}>answer</a></span>`,
@@ -39,8 +39,11 @@ const LINES = {
   'held back': ({message}) => html`<span><${MessageLink} id=${message.message_id} /> from <${Agent} agent=${message.from} /> to <${Agent} agent=${message.to} /> is held back for you (${message.held_back}): <q>${cut(message.text, 70)}</q></span><span class="do"><a class="button" href=${href({panel: ['message', String(message.message_id)]})}>read</a><${Act} sure=${`${message.to} will read it.`} act=${() => passMessage(message)}>let through<//></span>`,
   task: ({task}) => html`<span>Task <${MessageLink} id=${task.task_id} /> for <${Agent} agent=${task.to} /> ${task.state === 'needs_review' ? 'wants to be looked at' : task.state === 'dead_letter' ? 'was given up' : 'failed'}: <q>${cut(task.text, 70)}</q></span><span class="do"><a class="button" href=${href({panel: ['message', String(task.task_id)]})}>open</a><${Act} sure=${`${task.to} is asked again.`} act=${() => retryTask(task)}>retry<//></span>`,
   stalled: ({agent}) => html`<span><${Agent} agent=${agent.agent} session=${agent.session} /> is in a turn and silent for ${age(agent.seen_at)}${agent.issue ? html`, on <${Issue} id=${agent.issue} />` : ''}</span><span class="do"><a class="button" href=${href({panel: ['agent', agent.session]})}>look</a></span>`,
-  other: ({other}) => html`<span>${other.issue_id && html`<${Issue} id=${other.issue_id} /> `}${other.message || other.text || other.what || other.reason || ''}</span>`,
+  other: ({other}) => html`<span>${other.issue_id && html`<${Issue} id=${other.issue_id} /> `}${plain(other)}${other.at && html` <${Ago} at=${other.at} />`}</span><span class="do">${other.issue_id ? html`<a class="button" href=${href({panel: ['issue', other.issue_id]})}>open</a>` : other.task_id || other.message_id ? html`<a class="button" href=${href({panel: ['message', String(other.task_id || other.message_id)]})}>open</a>` : other.agent ? html`<a class="button" href=${href({panel: ['agent', other.agent]})}>look</a>` : other.next && html`<code>${other.next}</code>`}</span>`,
 }
+
+// What the room says of it, without the name that stands before it as a link.
+const plain = other => other.issue_id && other.text.startsWith(other.issue_id) ? other.text.slice(other.issue_id.length).trim() : other.text
 
 export function Needs() {
   use(now => now.board); use(now => now.roster); use(now => now.overdue); use(now => now.tasks)
@@ -48,6 +51,6 @@ export function Needs() {
   const shown = all ? found : found.slice(0, most)
   if (!found.length) return state.roster ? html`<p class="all-quiet">Nothing needs you.</p>` : html`<p class="all-quiet"> </p>`
   return html`<section class="needs" aria-labelledby="needs"><h2 id="needs">Needs you <span>${found.length}</span></h2>
-    <ul data-list="needs">${shown.map(each => html`<li key=${each.key} class=${each.kind.replace(' ', '-')}><i aria-hidden="true">${SIGN[each.kind]}</i>${LINES[each.kind](each)}</li>`)}</ul>
+    <ul data-list="needs">${shown.map(each => html`<li key=${each.key} class=${each.kind.replace(' ', '-')}><i aria-hidden="true">${SIGN[each.other?.kind] || SIGN[each.kind]}</i>${LINES[each.kind](each)}</li>`)}</ul>
     ${found.length > most && html`<button class="text" onClick=${() => set({allNeeds: !all})}>${all ? 'Show fewer' : plural(found.length - most, 'more', 'more')}</button>`}</section>`
 }

@@ -3,7 +3,7 @@ import {html, useState, useEffect, useRef, Fragment} from './vdom.mjs'
 import {use, set, state, say} from './store.mjs'
 import {logOut} from './wire.mjs'
 import {usePlace, href, go} from './place.mjs'
-import {Agent, Badge, Path, Lease, Ago, Failure, Still, Issue, Empty, mark} from './marks.mjs'
+import {Agent, Badge, Path, Lease, Ago, Hour, Failure, Still, Issue, Empty, mark} from './marks.mjs'
 import {plural, who, PRESENCE, useTick, age} from './words.mjs'
 import {Needs, needs} from './needs.mjs'
 import {Feed} from './feed.mjs'
@@ -116,7 +116,7 @@ export function agentsOf(now) {
     return now.replay.reply.agents.map(each => ({...each, presence: 'busy', issue: held.get(each.session), replayed: true}))
   }
   const live = new Map((now.board?.columns.live || []).filter(card => card.live).map(card => [card.live.session, card]))
-  return (now.roster?.agents || []).map(each => ({...each, card: live.get(each.session), presence: each.limited_until ? 'limited' : each.presence}))
+  return (now.roster?.agents || []).map(each => ({...each, card: live.get(each.session), presence: each.limited_until || each.presence === 'rate-limited' ? 'limited' : each.presence}))
     .sort((one, two) => ORDER.indexOf(one.presence) - ORDER.indexOf(two.presence) || one.agent.localeCompare(two.agent) || one.session.localeCompare(two.session))
 }
 
@@ -132,6 +132,7 @@ function Agents() {
       <${Badge} agent=${each.agent} session=${each.session} />
       <span class="about"><span class="line"><b>${who(each.agent, each.session)}</b>${each.issue ? html`<span class="issue-id">${each.issue}</span>` : html`<span class="dim">${each.presence}</span>`}</span>
         ${each.doing && html`<span class="dim doing">${each.doing}</span>`}
+        ${each.presence === 'limited' && html`<span class="stall">at its provider's limit${each.limited_until ? html` until <${Hour} at=${each.limited_until} />` : ''}</span>`}
         ${each.hooks && html`<span class="advisory" title="The hooks of this client cannot refuse an edit, or were not seen to">advisory only</span>`}
         ${each.presence === 'stalled' && html`<span class="stall">silent for ${age(each.seen_at)}</span>`}
         ${each.card?.live && html`<${Lease} until=${each.card.live.until} seconds=${each.card.live.lease_seconds} />`}
