@@ -196,11 +196,13 @@ class Worker:
             return None
         if "tasks" in self._orders.sources:
             orders = self._orders
-            note = (
-                f"{self._program} works on it, {'writing' if orders.write else 'read-only'}, for {orders.said_minutes}."
+            how = "writing" if orders.write else "read-only"
+            task = workers.take_task(
+                tx,
+                note=f"{self._program} works on it, {how}, for {orders.said_minutes}.",
+                grace_ms=orders.grace_seconds * 1_000,
+                include_existing=orders.include_existing,
             )
-            waits = {"grace_ms": orders.grace_seconds * 1_000, "include_existing": orders.include_existing}
-            task = workers.take_task(tx, note=note, **waits)
             if task is not None:
                 return items.Task(task)
         return self._issue(tx) if "issues" in self._orders.sources else None
