@@ -277,8 +277,12 @@ def _read_line(file: str) -> str:
     try:
         if not stat.S_ISREG(os.stat(file).st_mode):
             return ""
-        with open(file, encoding="utf-8", errors="surrogateescape") as opened:
-            return opened.readline(PATH_CHARS_MAX + 16).strip()
+        descriptor = os.open(file, os.O_RDONLY)  # a hook reads several, and `open` takes three times as long
+        try:
+            line = os.read(descriptor, 4 * (PATH_CHARS_MAX + 16)).partition(b"\n")[0]
+        finally:
+            os.close(descriptor)
+        return line.decode("utf-8", "surrogateescape")[: PATH_CHARS_MAX + 16].strip()
     except FileNotFoundError:
         return ""
     except NotADirectoryError:
