@@ -160,3 +160,19 @@ def test_a_masked_test_run_is_known_by_what_it_printed(desk: Desk) -> None:
         desk.forward(minutes=1)
         alpha.ask("claim_issue", issue_id="ISSUE-1")
         changes(alpha, printed)
+
+
+def test_of_a_client_that_tells_no_status_what_it_printed_decides(desk: Desk) -> None:
+    alpha = desk.session("a", client="codex")
+    alpha.ask("create_issue", title="Parse dates", status="ready")
+    alpha.ask("claim_issue", issue_id="ISSUE-1")
+    for _ in range(4):
+        alpha.runs("pytest -q")
+        assert alpha.ran("pytest -q", response="E   assert 1 == 2\n1 failed in 0.1s") == ""
+    alpha.runs("pytest -q")
+    assert '"pytest -q" has failed 5 times' in alpha.ran("pytest -q", response="1 failed in 0.1s")
+    alpha.runs("pytest -q")
+    alpha.ran("pytest -q", response="3 passed in 0.1s")
+    done = {"outcome": "completed", "result_summary": ".", "target_issue_status": "done"}
+    assert alpha.ask("finish_attempt", **proof(alpha), **done)["warnings"] == []
+    assert alpha.ask("list_attempts")["items"][0]["evidence"]["tests"] == "green"

@@ -96,9 +96,10 @@ def _remember(visit: Visit) -> None:
 
 
 def _status(call: ToolCall) -> int | None:
-    """How a command ended. Of a line that may run tests more than its exit status may have to be looked at."""
+    """How a command ended. Of a line that may run tests more than its exit status may have to be looked at, above all
+    where the client tells none."""
     command = call.command
-    if call.status is None or not ("test" in command or "spec" in command) or _JOINS.isdisjoint(command):
+    if not ("test" in command or "spec" in command) or (call.status is not None and _JOINS.isdisjoint(command)):
         return call.status
     from clearway.surfaces.moments import testing
 

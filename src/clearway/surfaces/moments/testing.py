@@ -1,6 +1,7 @@
 """After a test run: how it ended. Loaded only for lines that may be one.
 
-Of `pytest | tail` the exit status is tail's; then what was printed says how the tests ended, or nobody knows.
+Of `pytest | tail` the exit status is tail's, and some clients tell none (Codex); then what was printed says how the
+tests ended, or nobody knows.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ _PARTS_MAX = 100
 
 def status(call: ToolCall) -> int | None:
     """The exit status of the tests in a line, None where nothing tells it; of any other line its own."""
-    if not testruns.is_test(call.command) or not testruns.is_masked(call.command):
+    if not testruns.is_test(call.command):
+        return call.status
+    if call.status is not None and not testruns.is_masked(call.command):
         return call.status
     printed: list[str] = []
     for name in _TOLD:
