@@ -227,3 +227,16 @@ def test_a_replay_is_bounded_and_counts_what_it_leaves_out(world: World) -> None
     was = alpha.ask("replay", limit=5)
     assert len(was["issues"]) == 5
     assert was["counts"] == {"ready": 12, "finished": 0}
+
+
+def test_a_replay_of_too_much_is_refused_and_says_what_helps(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    alpha = world.agent("alpha")
+    for number in range(6):
+        alpha.ask("create_issue", title=f"Issue {number}")
+    monkeypatch.setattr(replay, "REPLAY_EVENTS_MAX", 4)
+    refused = alpha.refused("replay", at=6)
+    assert refused.code == "LIMIT_EXCEEDED" and "prune" in refused.message
+    assert alpha.ask("replay", at=4)["counts"]["open"] == 4
+    retention.prune(world.open_again(), str(world.home))
+    alpha.ask("create_issue", title="Later")
+    assert alpha.ask("replay")["counts"]["open"] == 7

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from tests.conftest import Agent, World
 
 from clearway import retention, scene
@@ -128,3 +129,14 @@ def test_nobody_comes_in_to_tidy_up(world: World) -> None:
     world.clock.forward(minutes=31 * DAY)
     pruned(world)
     assert {row.agent for row in world.rows("SELECT agent FROM session")} == {"alpha", "beta"}
+
+
+def test_a_busy_room_keeps_its_state_after_so_many_events(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within a day, too, so that a replay need not go through all of it."""
+    monkeypatch.setattr(retention, "_EVENTS_BETWEEN", 5)
+    agent = world.agent("alpha")
+    for number in range(12):
+        agent.ask("create_issue", title=f"Issue {number}")
+        pruned(world)
+    kept = [row.event for row in world.rows("SELECT event FROM keyframe ORDER BY event")]
+    assert kept == [1, 6, 11]

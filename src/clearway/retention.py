@@ -26,7 +26,7 @@ _DAY_MS = 86_400_000
 _AT_ONCE = 2_000  # rows of one step
 _STRETCH = 20_000  # events that one step looks at
 _KEYFRAMES = 6  # within the time that is kept
-_EVENTS_BETWEEN = 100_000  # two keyframes, so that a replay need not read more
+_EVENTS_BETWEEN = 20_000  # two keyframes, so that a replay need not read more
 
 # The rest is work, or what people decided: it is kept for ever.
 PASSING = (

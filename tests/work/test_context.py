@@ -159,3 +159,19 @@ def test_a_budget_has_its_bounds(world: World, max_bytes: int) -> None:
     refusal = world.agent("codex").refused("get_work_context", issue_id="ISSUE-1", max_bytes=max_bytes)
 
     assert refusal.details[0]["code"] == "OUT_OF_RANGE"
+
+
+def test_the_whole_way_of_an_issue_is_small(world: World) -> None:
+    """List twenty, take the next one with its context, checkpoint, finish: what a model is shown of all of it."""
+    agent, other = world.agent("claude-code"), world.agent("codex")
+    for number in range(30):
+        ready_issue(
+            world, f"Issue {number:02} of twenty characters", description="d" * 500, acceptance_criteria="c" * 500
+        )
+    work(other, ("checkpoint", "k" * 500))
+    replies = [agent.ask("list_issues", limit=20), agent.ask("claim_issue", next=True)]
+    proof = {"attempt_id": replies[1]["attempt_id"], "lease_token": replies[1]["lease_token"]}
+    replies.append(agent.ask("save_attempt_note", **proof, kind="checkpoint", content="k" * 500))
+    done = {"outcome": "completed", "target_issue_status": "done", "result_summary": "r" * 500}
+    replies.append(agent.ask("finish_attempt", **proof, **done))
+    assert sum(len(wire.dumps(reply).encode()) for reply in replies) <= 8_000
