@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from clearway import config
+from clearway import config, repository
 from clearway.catalog import OPERATIONS
 from clearway.limits import LIST_MAX
 from clearway.repository import Repository
@@ -68,6 +68,7 @@ def _state(run: Run) -> dict[str, Any]:
     return {
         "project_id": project,
         "root": place.root,
+        "checkout": repository.checkout_id(place, run.rooms.clock),
         "me": room["me"]["agent"],
         "met": bool(others),
         "agents": sum(agent["presence"] != "offline" for agent in others),
