@@ -367,8 +367,8 @@ def _attempt_by_beats(tx: Tx, attempt: Row) -> int:
         edited = _edited(tx, attempt.session)
         if edited is not None:  # an edit is an act, too; the room itself is not told of it
             acted = max(acted, edited)
-        if to is not None and _moves_again(attempt, edited):
-            to = None
+        if to is not None and (_moves_again(attempt, edited) or (edited is None and attempt.warned_why != COST)):
+            to = None  # on a machine that does not see what the session does nobody can say that it stands still
     return attempt_lives_until(attempt.expires_at, attempt.lease_ms, beat, acted, to)
 
 

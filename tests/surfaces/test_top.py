@@ -65,13 +65,14 @@ def busy_room() -> Result:
         "blocked": [
             {"display_id": "ISSUE-9", "title": "Deploy", "blocked_reason": "Needs the key", "waits_for": ["ISSUE-2"]}
         ],
+        "review": [{"display_id": "ISSUE-8", "title": "Cache", "review": {"status": "open", "stale": True}}],
         "ready": [{"display_id": "ISSUE-1", "title": "Parse", "priority": "high"}],
         "spent_24h": {"input_tokens": 10, "output_tokens": 5, "cost_usd": 1.5},
     }
 
 
 def empty_room() -> Result:
-    lists = ("agents", "needs_you", "attempts", "paths", "tasks", "limits", "blocked", "ready")
+    lists = ("agents", "needs_you", "attempts", "paths", "tasks", "limits", "blocked", "ready", "review")
     nothing: Result = {name: [] for name in lists}
     return {"project": {}, **nothing, "counts": {}, "spent_24h": {"input_tokens": 0, "output_tokens": 0}}
 
@@ -98,6 +99,8 @@ def test_everything_of_the_room_stands_on_the_page_with_its_reason() -> None:
             "limited",
             "waits for ISSUE-2; Needs the key",
             "and 20 more",
+            "1 queued, the oldest now",
+            "Cache - open, but it has changed since",
         ),
     ):
         assert words in text, (words, text)

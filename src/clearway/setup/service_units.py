@@ -66,6 +66,7 @@ def systemd(standing: Standing) -> str:
         *(f"Environment={_quoted(f'{name}={value}')}" for name, value in standing.variables.items()),
         "Restart=always",
         f"RestartSec={AGAIN_SECONDS}",
+        "RestartPreventExitStatus=2",  # what it was told makes no sense: it will not the next time either
         "KillMode=control-group",
         f"TimeoutStopSec={STOP_SECONDS}",
         "UMask=0077",

@@ -81,6 +81,7 @@ def gathered(run: Run) -> Result:
         "counts": board["counts"],
         "blocked": board["columns"].get("blocked", []),
         "ready": board["columns"].get("ready", []),
+        "review": board["columns"].get("review", []),
     }
     return {**found, "spent_24h": costs["total"]}
 
@@ -94,14 +95,18 @@ def _waiting(run: Run) -> list[Result]:
 def sections(found: Result, paper: Paper, *, plain: bool) -> list[Section]:
     """The page in parts. plain: bars of letters, for terminals that know no other signs."""
     work = {each["session"]: each for each in found["attempts"]}
+    queues = _queues(found["tasks"], paper)
     return [
         Section("NEEDS YOU", [_need(each, paper) for each in found["needs_you"]], quiet="Nothing waits for you."),
         Section(
-            "AGENTS", [_agent(each, work, paper, plain=plain) for each in found["agents"]], quiet="Nobody is here."
+            "AGENTS",
+            [_agent(each, work, queues, paper, plain=plain) for each in found["agents"]],
+            quiet="Nobody is here.",
         ),
         Section("HELD", [_held(each, paper, plain=plain) for each in found["paths"]], quiet="No path is held."),
         Section("TASKS", [_task(each, paper) for each in found["tasks"]]),
         Section("LIMITS", [_limit(each, paper) for each in found["limits"]]),
+        Section("REVIEW", [_review(each) for each in found["review"]]),
         Section("WAITS", [_blocked(each) for each in found["blocked"]]),
         Section("READY", [_ready(each) for each in found["ready"]]),
     ]
@@ -223,14 +228,28 @@ def _need(each: Result, paper: Paper) -> Row:
     return Row((f"! {text}", ago), f"{text}\n  {each['next']}", "bold")
 
 
-def _agent(agent: Result, work: dict[str, Result], paper: Paper, *, plain: bool) -> Row:
+def _queues(tasks: list[Result], paper: Paper) -> dict[str, str]:
+    """What each agent has in hand, and what waits for it, since when."""
+    found: dict[str, str] = {}
+    for name in dict.fromkeys(task["to"] for task in tasks):
+        mine = [task for task in tasks if task["to"] == name]
+        waiting = [task for task in mine if task["state"] == "pending"]
+        parts = [f"does #{task['task_id']}" for task in mine if task not in waiting][:1]
+        if waiting:
+            oldest = min(task["at"] for task in waiting)
+            parts.append(f"{len(waiting)} queued, the oldest {paper.distance(oldest)}")
+        found[name] = ", ".join(parts)
+    return found
+
+
+def _agent(agent: Result, work: dict[str, Result], queues: dict[str, str], paper: Paper, *, plain: bool) -> Row:
     attempt = work.get(agent["session"])
     left = ""
     if attempt is not None and "lease_expires_at" in attempt:
         left = _draining(attempt["lease_expires_at"], _ATTEMPT_SECONDS, paper, plain=plain)
     doing = folded(agent.get("doing", ""), _CHARS)
     stuck = _STUCK.get(agent.get("stuck", ""), "")
-    said = " - ".join(filter(None, (f"! {stuck}" if stuck else "", doing)))
+    said = " - ".join(filter(None, (f"! {stuck}" if stuck else "", queues.get(agent["agent"], ""), doing)))
     session = "" if agent["session"].startswith("=") else folded(agent["session"], 8)
     until = f", limited until {paper.moment(agent['limited_until'])}" if "limited_until" in agent else ""
     detail = f"{agent['agent']} {agent['session']}: {agent['presence']}{until}, seen {paper.distance(agent['seen_at'])}"
@@ -291,6 +310,12 @@ def _blocked(card: Result) -> Row:
     if card.get("waits_for"):
         why = "waits for " + ", ".join(card["waits_for"]) + (f"; {why}" if why else "")
     return _card(card, folded(why, _CHARS))
+
+
+def _review(card: Result) -> Row:
+    review: Result = card.get("review") or {}
+    stale = ", but it has changed since" if review.get("stale") else ""
+    return _card(card, f"{review['status']}{stale}" if review else "")
 
 
 def _ready(card: Result) -> Row:
