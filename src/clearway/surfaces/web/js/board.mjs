@@ -40,7 +40,7 @@ export function Board() {
   const total = NAMES.reduce((sum, name) => sum + board.counts[name], 0)
   if (!total && !replay) return html`<${Begin} />`
   const toggle = name => { const next = {...open, [name]: !isOpen(name)}; choose(next); localStorage.setItem('clearway-columns', JSON.stringify(next)) }
-  const isOpen = name => open[name] ?? (name !== 'open' && name !== 'done')
+  const isOpen = name => open[name] ?? (innerWidth > 2200 || (name !== 'open' && name !== 'done'))
   return html`<${Failure} of=${failure} /><div class="board">${NAMES.map(name => html`<section class=${`column ${name}` + (isOpen(name) ? '' : ' shut') + (board.columns[name].length ? '' : ' none')} key=${name} aria-label=${COLUMNS[name]}>
     <h3><button onClick=${() => toggle(name)} aria-expanded=${isOpen(name)} title=${isOpen(name) ? 'Fold this column' : 'Unfold this column'}><i class=${'sign ' + name} aria-hidden="true"></i><b>${COLUMNS[name]}</b> <span>${board.counts[name] >= 10000 ? '10,000+' : board.counts[name]}</span></button></h3>
     ${isOpen(name) && html`<div class="cards" data-list=${name} tabindex="-1">${board.columns[name].map(card => card.held !== undefined || card.card ? html`<${Past} card=${card} kind=${name} key=${card.display_id} />` : html`<${Card} card=${card} kind=${name} key=${card.display_id} />`)}

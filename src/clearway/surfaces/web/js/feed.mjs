@@ -15,7 +15,7 @@ function gathered(events) {
   const found = []
   for (const event of events) {
     const last = found.at(-1)
-    if (last && last.type === event.type && /^paths_(claimed|released)$/.test(event.type) && last.session === event.session && last.data.why === event.data.why && Math.abs(Date.parse(last.at) - Date.parse(event.at)) < 60e3) {
+    if (last && last.type === event.type && /^paths_(claimed|released)$/.test(event.type) && last.session === event.session && last.data.why === event.data.why && last.data.mode === event.data.mode && Math.abs(Date.parse(last.at) - Date.parse(event.at)) < 60e3) {
       found[found.length - 1] = {...last, data: {...last.data, paths: [...(last.data.paths || []), ...(event.data.paths || [])]}}
     } else found.push(event)
   }
@@ -24,6 +24,7 @@ function gathered(events) {
 
 export function Feed() {
   const events = use(now => now.events), replay = use(now => now.replay)
+  use(now => now.roster) // which has the words of the newest messages
   const [kind, choose] = useState('all'), [most, grow] = useState(80)
   const types = KINDS.find(([name]) => name === kind)[1]
   let shown = replay ? events.filter(event => event.id <= replay.at) : events

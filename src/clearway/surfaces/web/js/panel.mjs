@@ -178,10 +178,10 @@ function OneAgent({id}) {
   </article>`
 }
 
-export function Task({task}) {
+export function Task({task, bare}) {
   const open = ['pending', 'leased', 'started'].includes(task.state)
   const waits = task.waiting
-  return html`<a class="issue-id" href=${href({panel: ['message', String(task.task_id)]})}>#${task.task_id}</a> <span class="text">${task.text}</span> <${Chip} kind=${task.state === 'started' || task.state === 'leased' ? 'live' : task.state === 'pending' ? 'ready' : task.state === 'needs_review' ? 'review' : 'refused'}>${task.state.replace('_', ' ')}<//>
+  return html`${!bare && html`<a class="issue-id" href=${href({panel: ['message', String(task.task_id)]})}>#${task.task_id}</a> <span class="text">${task.text}</span>`} <${Chip} kind=${task.state === 'started' || task.state === 'leased' ? 'live' : task.state === 'pending' ? 'ready' : task.state === 'needs_review' ? 'review' : 'refused'}>${task.state.replace('_', ' ')}<//>
     ${waits && html`<span class="dim">waits: ${waits.reason}${waits.path ? html` <${Path} path=${waits.path} />` : ''}${waits.agent ? html`, <${Agent} agent=${waits.agent} session=${waits.session} />` : ''}${waits.seconds_left != null ? `, ${span(waits.seconds_left * 1000)} left` : ''}</span>`}
     ${open ? html`<${Act} kind="text" sure=${`${nick(task.agent || task.to)} is told to stop.`} act=${() => deeds.cancelTask(task)}>cancel<//>` : html`<${Act} kind="text" sure=${`${nick(task.to)} is asked again.`} act=${() => deeds.retryTask(task)}>retry<//>`}`
 }
@@ -229,8 +229,8 @@ function OneMessage({id}) {
     <dl class="facts"><dt>sent</dt><dd><${Ago} at=${message.at} /></dd>${message.seen_at && html`<dt>seen</dt><dd><${Ago} at=${message.seen_at} /></dd>`}${message.taken_at && html`<dt>taken</dt><dd><${Ago} at=${message.taken_at} />${message.note ? ` “${message.note}”` : ''}</dd>`}
       ${message.issue_id && html`<dt>about</dt><dd><${Issue} id=${message.issue_id} /></dd>`}${message.reply_to && html`<dt>answers</dt><dd><a class="issue-id" href=${href({panel: ['message', String(message.reply_to)]})}>#${message.reply_to}</a></dd>`}
       ${message.held_back && html`<dt>held back</dt><dd class="failure">${message.held_back}</dd>`}</dl>
-    <p class="letter words">${message.text}</p>
-    ${mine && html`<h2>Task</h2><p class="relations"><${Task} task=${mine} /></p>${mine.late_result && html`<p class="dim">Came too late: ${mine.late_result}</p>`}`}
+    <p class="letter words plain">${message.text}</p>
+    ${mine && html`<h2>Task</h2><ul class="relations"><li><${Task} task=${mine} bare />${mine.agent && html`<span>in the hands of <${Agent} agent=${mine.agent} session=${mine.session} />, until <${Hour} at=${mine.lease_expires_at} /></span>`}</li></ul>${mine.late_result && html`<p class="dim">Came too late: ${mine.late_result}</p>`}`}
     <div class="deeds">${message.to === 'human' && ['queued', 'seen'].includes(message.state) && html`<${Act} act=${async () => { const said = await deeds.acceptMessage(message); again(); return said }}>I take it<//>`}
       ${message.held_back && message.state === 'queued' && html`<${Act} sure=${`${nick(message.to)} will read it.`} act=${() => deeds.passMessage(message)}>Let it through<//>`}</div>
     ${message.from !== 'human' && message.from !== 'clearway' && html`<form class="stack" onSubmit=${answer}><label>Answer ${nick(message.from)}<textarea rows="3" value=${text} onInput=${event => type(event.target.value)}></textarea></label><${Failure} of=${failed} /><p><button disabled=${!text.trim()}>Send</button></p></form>`}

@@ -113,7 +113,7 @@ const ORDER = ['busy', 'limited', 'stalled', 'idle', 'offline']
 export function agentsOf(now) {
   if (now.replay?.reply) {
     const held = new Map(now.replay.reply.issues.filter(each => each.session).map(each => [each.session, each.display_id]))
-    return now.replay.reply.agents.map(each => ({...each, presence: 'busy', issue: held.get(each.session), replayed: true}))
+    return now.replay.reply.agents.filter(each => each.agent !== 'human').map(each => ({...each, presence: 'busy', issue: held.get(each.session), replayed: true}))
   }
   const live = new Map((now.board?.columns.live || []).filter(card => card.live).map(card => [card.live.session, card]))
   return (now.roster?.agents || []).map(each => ({...each, card: live.get(each.session), presence: each.limited_until || each.presence === 'rate-limited' ? 'limited' : each.presence}))
