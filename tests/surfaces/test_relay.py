@@ -373,6 +373,20 @@ def test_a_host_of_another_version_is_done_without(machine: Machine) -> None:
     assert client.end() == []
 
 
+@pytest.mark.parametrize("says_who_first", [True, False])
+def test_a_line_without_measure_is_refused_and_the_next_is_heard(machine: Machine, says_who_first: bool) -> None:
+    """Issue 5, "Bad input and faults": oversized lines."""
+    client = machine.client().opens()
+    long = call(2, "create_issue", title="One", description="x" * 9 * 1_048_576)
+    who = {"jsonrpc": "2.0", "id": 2}
+    what = {name: long[name] for name in ("method", "params")}
+    client.say(json.dumps(who | what if says_who_first else what | who, separators=(",", ":")))
+    heard = client.hear()
+    assert (heard["id"], heard["error"]["code"]) == (2, -32600)
+    assert client.ask(call(3, "list_issues"))["result"]["structuredContent"]["items"] == []
+    assert client.end() == []
+
+
 # --- when it leaves ---------------------------------------------------------------------------------------------------
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 VERSION = 1  # host_wire.VERSION
 _LINE_BYTES_MAX = 8 * 1_048_576  # limits.HOST_LINE_BYTES_MAX
+_ENDS_BYTES = 1_024  # that are kept of a line which is too long
 _FIRST_ANSWER_SECONDS = 1.0
 _START_SECONDS = 0.7  # a client waits little longer than that for a list of tools
 _RESTART_SECONDS = 3.0  # in the middle of a conversation it has more patience
@@ -90,6 +91,7 @@ class Relay:
         self._watched: dict[str, bytes] = {}  # resources the client wants to be told of, and how it said so
         self._unasked: set[str] = set()  # ids of requests of our own, whose answers are for nobody
         self._in = b""
+        self._too_long: tuple[bytes, bytes] | None = None  # the ends of a line that is passed over
         self._ended = False
         self._leaving = False  # the host has said goodbye: nothing more is sent to it
         self._alone = False  # no host answers for us
@@ -291,14 +293,30 @@ class Relay:
     def _from_client(self, link: Link, waiting: Any) -> bool:
         """Whether there may be more of it."""
         part = posix.read(0, 262_144)
-        self._in += part
+        self._in += self._after_what_is_too_long(part)
         self._take_lines(link, waiting)
+        if part and len(self._in) > _LINE_BYTES_MAX and not self._leaving:
+            self._too_long, self._in = (self._in[:_ENDS_BYTES], self._in[-_ENDS_BYTES:]), b""
         if part and len(self._in) <= _LINE_BYTES_MAX:
             return True
         self._ended = True
         waiting.unregister(0)
         _end_of_words(link.connection)
         return False
+
+    def _after_what_is_too_long(self, part: bytes) -> bytes:
+        """What follows a line that is longer than any may be. That one is refused when it has ended, and costs the
+        client no more than its answer."""
+        if self._too_long is None:
+            return part
+        rest, newline, following = part.partition(b"\n")
+        first, last = self._too_long[0], (self._too_long[1] + rest)[-_ENDS_BYTES:]
+        if not newline:
+            self._too_long = first, last
+            return b""
+        self._too_long = None
+        self._say(_refused(_identity_of_ends(first, last)))
+        return following
 
     def _take_lines(self, link: Link, waiting: Any) -> None:
         """Carry over what is whole. Nothing more once the host is leaving: that waits for the next one."""
@@ -461,6 +479,24 @@ def _changed(uri: str, more: dict[str, Any]) -> bytes:
 
 def _line(message: dict[str, Any]) -> bytes:
     return (dumps({"jsonrpc": "2.0", **message}) + "\n").encode("utf-8", "backslashreplace")
+
+
+def _identity_of_ends(first: bytes, last: bytes) -> int | str | None:
+    """Which request a line was of which only the ends are known: clients say that first, or last."""
+    for text in (first.removeprefix(b'{"jsonrpc":"2.0",').partition(b",")[0], last.strip().rpartition(b",")[2][:-1]):
+        if text.startswith(b'"id":'):
+            try:
+                said: Any = loads(text[5:])
+            except ValueError:
+                continue
+            if isinstance(said, int | str):
+                return said
+    return None
+
+
+def _refused(identity: int | str | None) -> bytes:
+    error = {"code": -32600, "message": f"A message has at most {_LINE_BYTES_MAX} bytes."}
+    return (dumps({"jsonrpc": "2.0", "id": identity, "error": error}) + "\n").encode("utf-8", "backslashreplace")
 
 
 def _answer_lost(identity: int | str) -> bytes:
