@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.conftest import git
@@ -267,3 +269,24 @@ def test_at_the_cap_of_an_agent_nothing_more_is_begun(office: Office) -> None:
     tasks = [office.task() for _ in range(3)]
     assert [office.work() for _ in tasks] == [1, 1, 0]
     assert [office.state(task) for task in tasks] == ["succeeded", "succeeded", "pending"]
+
+
+@pytest.mark.skipif(not platforms.LINUX, reason="orphans are adopted on Linux")
+def test_a_killed_keeper_leaves_nothing_either(here: Office) -> None:
+    """The kernel kills what takes too much memory, and does not ask which of the three it is."""
+    here.program("claude", far_child(here))
+    number = here.task()
+    worker = start_program(here, "--once")
+    try:
+        until("the client did not start", file=here.programs / "there")
+        children = Path(f"/proc/{worker.pid}/task/{worker.pid}/children")
+        if not children.exists():
+            pytest.skip("this kernel does not list children")
+        (keeper,) = children.read_text().split()
+        os.kill(int(keeper), signal.SIGKILL)
+        said = worker.communicate(timeout=30)[1].decode()
+        assert worker.returncode == 0, said
+        assert not is_there(int((here.programs / "child").read_text()))
+    finally:
+        worker.kill()
+    assert here.state(number) == "needs_review"

@@ -27,7 +27,7 @@ from clearway.surfaces.asking import Run, mention, say, say_json
 from clearway.surfaces.bell import Bell
 from clearway.surfaces.waiting import pause_ms
 from clearway.untrusted import folded
-from clearway.worker import clients, models
+from clearway.worker import clients, keeper, models
 from clearway.worker.answers import Limit
 from clearway.worker.clients import Client
 from clearway.worker.work import Orders, Worker, identity_of
@@ -100,6 +100,7 @@ def _run(run: Run, orders: Orders) -> None:
     if place is None:
         raise Refusal("PROJECT_NOT_FOUND", f"{folded(run.folder, 200)} is in no repository; a worker works in one.")
     clients.check_is_there(orders.client, run.settings.environ)
+    keeper.adopt_orphans()
     clock = Clock()
     eyes = _Eyes(run, run.rooms.of_repository(place), clock)
     asks = _asks_codex(run, place.root) if orders.client is clients.CLIENTS["codex"] else None

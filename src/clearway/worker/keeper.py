@@ -43,6 +43,18 @@ def main(words: list[str]) -> int:
     return circle.status if circle.status is not None else 128 + signal.SIGKILL
 
 
+def adopt_orphans() -> bool:
+    """For a worker: should its keeper be killed, what that had to end becomes the worker's own child. Whether this
+    system has that."""
+    return _prctl(_SUBREAPER, 1)
+
+
+def end_orphans(spared: str) -> None:
+    """The keeper was killed: end what it left to us."""
+    if sys.platform.startswith("linux"):
+        _Circle(0, spared, linux=True).end()
+
+
 class _Circle:
     """The client, and what came of it."""
 

@@ -82,10 +82,10 @@ def run(
             os.close(theirs)
     rope = _Rope(ours)
     try:
-        return _watched(child, rope, seconds, may_go_on, clock, began)
+        return _watched(child, rope, seconds, may_go_on, clock, began, spared)
     finally:
         rope.let_go()
-        _wait_for_the_end(child)
+        _wait_for_the_end(child, spared)
 
 
 def check_system() -> None:
@@ -113,6 +113,7 @@ def _watched(
     may_go_on: Callable[[int], str],
     clock: Clock,
     began: int,
+    spared: str,
 ) -> Ran:
     out, complaint = _Kept(WORKER_OUTPUT_BYTES_MAX), _Kept(WORKER_COMPLAINT_BYTES_MAX)
     assert child.stdout is not None and child.stderr is not None
@@ -141,7 +142,7 @@ def _watched(
             rope.let_go()
             ended_by = now + _ENDING_MS
     return Ran(
-        status=_wait_for_the_end(child),
+        status=_wait_for_the_end(child, spared),
         out=out.text,
         complaint=complaint.text,
         milliseconds=clock.monotonic() - began,
@@ -150,12 +151,14 @@ def _watched(
     )
 
 
-def _wait_for_the_end(child: subprocess.Popen[bytes]) -> int:
+def _wait_for_the_end(child: subprocess.Popen[bytes], spared: str) -> int:
     try:
         status = child.wait(_ENDING_MS / 1_000)
     except subprocess.TimeoutExpired:
         child.kill()
         status = child.wait()
+    if status < 0:
+        keeper.end_orphans(spared)
     for stream in (child.stdout, child.stderr):
         if stream is not None:
             stream.close()
