@@ -56,6 +56,11 @@ def legible(text: str) -> str:
     return "\n".join("".join(_shown(letter) for letter in line) for line in lines)
 
 
+def indented(text: str) -> str:
+    """The same behind a margin, so that none of its lines is taken for one of ours."""
+    return "\n".join(f"  {line}".rstrip() for line in legible(text).split("\n"))
+
+
 def exact(text: str) -> str:
     """A name letter for letter on one line: what ends a line or only looks like a space is shown as its code, too, and
     so is a space at an end, where it is overlooked."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-from clearway.untrusted import ending, folded, legible
+from clearway.untrusted import ending, folded, indented
 
 if TYPE_CHECKING:
     from clearway.surfaces.render import Paper, Result
@@ -25,7 +25,7 @@ def _next(result: Result, paper: Paper) -> str:
             *_links(task),
             f"  lease token {task['lease_token']}",
             "",
-            legible(task["text"]),
+            indented(task["text"]),
             "",
             f"clearway task start {task['task_id']} says that you begin; task done or task fail ends it.",
         ]
@@ -77,7 +77,7 @@ def _whole(item: Result, paper: Paper) -> str:
         lines.append(f"  answered by #{item['result_id']}")
     if item.get("late_result"):
         lines.append(f"  came too late: {folded(item['late_result'], _CHARS)}")
-    return "\n".join([*lines, "", legible(item["text"])]) if item["text"] else "\n".join(lines)
+    return "\n".join([*lines, "", indented(item["text"])]) if item["text"] else "\n".join(lines)
 
 
 def _row(item: Result, paper: Paper) -> list[str]:

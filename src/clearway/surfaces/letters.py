@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from clearway.untrusted import folded, legible
+from clearway.untrusted import folded, indented
 
 if TYPE_CHECKING:
     from clearway.surfaces.render import Paper, Result
@@ -88,7 +88,7 @@ def _whole(item: Result, paper: Paper) -> str:
         lines.append(f"  held back: {item['held_back']}; clearway message release {item['message_id']} lets it go")
     if item.get("note"):
         lines.append(f"  taken with the note: {folded(item['note'], _CHARS)}")
-    return "\n".join([*lines, "", legible(item["text"])]) if item["text"] else "\n".join(lines)
+    return "\n".join([*lines, "", indented(item["text"])]) if item["text"] else "\n".join(lines)
 
 
 def _row(item: Result, paper: Paper) -> list[str]:

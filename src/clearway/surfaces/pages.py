@@ -105,7 +105,7 @@ class Document:
         for part in self._parts:
             match part:
                 case Heading():
-                    lines += ["", folded(part, _CHARS)]
+                    lines += ["", paper.flowed(folded(part, _CHARS))]
                 case Sentence():
                     lines.append(paper.flowed(folded(part, _CHARS)))
                 case Table():

@@ -14,7 +14,7 @@ from clearway import clock, wire
 from clearway.lifecycle import TERMINAL
 from clearway.surfaces import tables
 from clearway.surfaces.callers import HUMAN
-from clearway.untrusted import ending, folded, legible, quoted
+from clearway.untrusted import ending, folded, indented, quoted
 
 Result = dict[str, Any]
 
@@ -454,7 +454,7 @@ def more(result: Result) -> str:
 
 
 def body(text: str) -> str:
-    return "\n".join(f"  {line}".rstrip() for line in legible(text).split("\n"))
+    return indented(text)
 
 
 def count(number: int, what: str, *, more: bool = False) -> str:
