@@ -486,7 +486,8 @@ def _is_plain(message: Message) -> bool:
 
 
 def _plain_prompt(message: Message) -> str | None:
-    name, given = message.params.get("name"), cast("dict[str, Any]", message.params.get("arguments") or {})
+    name = message.params.get("name")
+    given: dict[str, Any] = {} if message.params.get("arguments") is None else message.params["arguments"]
     if set(message.params) - _CALL_HAS or not isinstance(name, str) or not _is_plain(message):
         return None
     if not wire.is_object(given) or not all(isinstance(value, str) for value in given.values()):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,11 @@ import pytest
 from tests.conftest import HandClock
 from tests.surfaces import test_relay
 from tests.surfaces.hosted import hosted
+from tests.surfaces.mcp_server import talks
 from tests.surfaces.test_relay import MODERN, Client, Dying, Machine, call, reading, subscribing
 
+from clearway import config
+from clearway.clock import Clock
 from clearway.op import Operation
 from clearway.rooms import Rooms
 from clearway.surfaces import host_start
@@ -134,3 +139,48 @@ def test_a_call_through_a_host_that_takes_long_says_that_it_goes_on(
                 assert client.hear()["id"] in (3, 4)
             assert client.hear()["id"] in (identity, 4)
         assert client.end() == []
+
+
+ODD: list[tuple[str, dict[str, Any]]] = [
+    ("prompts/get", {"name": "stand-up", "arguments": None}),
+    ("prompts/get", {"name": "stand-up", "arguments": {"since": 5}}),
+    ("prompts/get", {"name": "stand-up", "arguments": []}),
+    ("prompts/get", {"name": "stand-up", "arguments": {"since": "yesterday"}, "more": 1}),
+    ("prompts/get", {"name": 5}),
+    ("prompts/get", {}),
+    ("prompts/get", {"name": "review", "_meta": {"progressToken": 7}}),
+    ("resources/read", {"uri": 5}),
+    ("resources/read", {}),
+    ("resources/read", {"uri": ""}),
+    ("resources/read", {"uri": BOARD, "more": 1}),
+    ("resources/read", {"uri": BOARD, "_meta": {"progressToken": []}}),
+    ("resources/read", {"uri": INBOX, "_meta": {"progressToken": "t"}}),
+    ("resources/read", {"uri": "clearway://issue/" + "9" * 5_000}),
+    ("resources/read", {"uri": "clearway://issue/%49SSUE-1"}),
+    ("resources/subscribe", {"uri": 5}),
+    ("resources/unsubscribe", {"uri": "clearway://nothing"}),
+    ("subscriptions/listen", {"notifications": {}}),
+    ("completion/complete", {"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "to", "value": ""}}),
+    ("completion/complete", {"ref": 5}),
+    ("logging/setLevel", {"level": "info"}),
+]
+
+
+def test_odd_requests_are_answered_by_a_host_as_without_one(alone: talks.Machine) -> None:
+    """What it answers itself and what it leaves to the SDK is the SDK's answer, word for word."""
+    (alone.repo / config.POINTER).write_text(config.pointer_text(Clock().new_id()))
+    desk = alone.agent().desk
+    environ = {name: value for name, value in alone.environ.items() if name != "CLEARWAY_HOST"}
+    with hosted(environ) as running:
+        for method, params in ODD:
+            asked = talks.request(7, method, **params)
+            without = talks.by_id(talks.whole(talks.hello(), talks.READY, asked, ask=desk.ask, watch=desk.watch))[7]
+            lines = running.connect().makefile("rwb")
+            hello = {"v": 1, "op": "mcp", "args": {"words": []}, "caller": {"cwd": str(alone.repo)}, "environ": environ}
+            for said in (hello, talks.hello(), talks.READY, asked):
+                lines.write(json.dumps(said).encode() + b"\n")
+            lines.flush()
+            heard = [json.loads(lines.readline()) for _ in range(3)][-1]
+            lines.close()
+            told = [re.sub(r"mcp-[0-9A-Z]{26}", "*", json.dumps(each, sort_keys=True)) for each in (heard, without)]
+            assert told[0] == told[1], (method, params)
