@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +239,8 @@ def test_a_transcript_that_nobody_saw_begin_or_cannot_be_read_spoils_nothing(des
     alpha.tell("Stop", transcript_path=str(path))
     alpha.tell("Stop", transcript_path=str(tmp_path / "gone.jsonl"))
     alpha.tell("Stop", transcript_path=str(tmp_path))
+    os.mkfifo(tmp_path / "pipe")
+    alpha.tell("Stop", transcript_path=str(tmp_path / "pipe"))
     assert desk.human("get_costs")["items"] == []
     with path.open("a") as opened:
         opened.write(claude_line("m2", 20))

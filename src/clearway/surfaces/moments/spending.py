@@ -58,7 +58,7 @@ def note(visit: Visit) -> None:
     raw = visit.call.raw
     for name in ("agent_transcript_path", "transcript_path"):
         path = raw.get(name)
-        if isinstance(path, str) and os.path.isabs(path):
+        if isinstance(path, str) and os.path.isabs(path) and os.path.isfile(path):  # a pipe would be waited for
             try:
                 _note(visit, path, whole=name != "transcript_path")
             except (OSError, ValueError):
