@@ -3,12 +3,13 @@
 #   make test   the tests                make lint   formatter, linter and type checker
 #   make bench  the figures and budgets  make docs   the generated reference
 #   make sim    thousands of seeded worlds, and the seeds that break a rule
+#   make vscode the extension for VS Code, checked, tested and packaged (needs Node)
 # Tools live in .venv and come from the hashed pins in requirements/; a second call installs nothing.
 
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help up test lint format bench docs sim pins clean
+.PHONY: help up test lint format bench docs sim vscode pins clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -27,6 +28,7 @@ help:
 up: $(VENV)/.installed-run
 	@$(BIN)/clearway simulate $(ARGS)
 	@printf '\nclearway is at %s\n' '$(CURDIR)/$(BIN)/clearway'
+	@printf 'the room in a browser: '; $(BIN)/clearway web 2>/dev/null || echo 'clearway web --open'
 
 test: $(VENV)/.installed-test
 	@$(BIN)/python -m pytest -n 2 $(ARGS)
@@ -52,6 +54,12 @@ docs: $(VENV)/.installed-run
 # Thousands of seeded worlds: make sim WORLDS=10000 STEPS=200 SEED=7
 sim: $(VENV)/.installed-test
 	@$(BIN)/python -m tests.simulation --worlds $(WORLDS) --steps $(STEPS) --seed $(SEED) $(ARGS)
+
+# The extension for VS Code, with Node 20 or newer; its versions are exact, and no lock file names an address.
+vscode:
+	@command -v npm >/dev/null || { echo "npm is not installed: it comes with Node, https://nodejs.org" >&2; exit 1; }
+	@cd editors/vscode && npm install --no-audit --no-fund --no-package-lock --silent
+	@cd editors/vscode && npm run --silent check && npm test --silent && npm run --silent package
 
 # Raises the pins within what the .in files allow. The result names no address, so it installs from any index.
 pins: $(VENV)/.installed-dev
