@@ -311,9 +311,9 @@ def notify(tx: Tx, session: str, event: int) -> None:
         tx.beats.stir(session)
 
 
-def current_attempt(tx: Tx) -> Row | None:
-    """What the calling session works on, with what is known of its getting on."""
-    return tx.one(SQL.current_attempt, session=tx.caller.key, gone=gone(tx)[1])
+def current_attempt(tx: Tx, session: str = "") -> Row | None:
+    """What a session works on, the calling one if none is named, with what is known of its getting on."""
+    return tx.one(SQL.current_attempt, session=session or tx.caller.key, gone=gone(tx)[1])
 
 
 def warn(tx: Tx, attempt: Row, why: str, **facts: Any) -> None:

@@ -176,3 +176,22 @@ def test_of_a_client_that_tells_no_status_what_it_printed_decides(desk: Desk) ->
     done = {"outcome": "completed", "result_summary": ".", "target_issue_status": "done"}
     assert alpha.ask("finish_attempt", **proof(alpha), **done)["warnings"] == []
     assert alpha.ask("list_attempts")["items"][0]["evidence"]["tests"] == "green"
+
+
+def test_what_a_worker_has_started_is_seen_of_what_the_worker_has_claimed(desk: Desk) -> None:
+    """The client of a worker is told itself, and the worker, which only renews, does not make it move."""
+    worker = desk.session("w")
+    worker.ask("create_issue", title="Parse dates", status="ready")
+    mine = worker.ask("claim_issue", issue_id="ISSUE-1")
+    desk.environ["CLEARWAY_WORKER"] = "w"
+    child = desk.session("c")
+    for _ in range(4):
+        assert fails(child) == ""
+    assert 'This does not move: "pytest -q" has failed 5 times.' in fails(child)
+    assert fails(child) == "", "it is told once"
+    worker.ask("renew_attempt", attempt_id=mine["attempt_id"], lease_token=mine["lease_token"])
+    [need] = [need for need in desk.human("needs_you")["items"] if need["kind"] == "stuck"]
+    assert "ISSUE-1" in need["text"]
+    kept = {"attempt_id": mine["attempt_id"], "lease_token": mine["lease_token"]}
+    worker.ask("save_attempt_note", **kept, kind="finding", content="The clock is in UTC.")
+    assert "stuck" not in [need["kind"] for need in desk.human("needs_you")["items"]]

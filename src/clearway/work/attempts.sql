@@ -22,8 +22,11 @@ UPDATE attempt SET session = :session, agent = :agent, expires_at = :expires_at 
 UPDATE attempt SET token_hash = :token_hash WHERE id = :id AND token_hash <> :token_hash
 
 -- name: renew
-UPDATE attempt SET lease_ms = :lease_ms, acted_at = :now, expires_at = :expires_at, warned_at = NULL,
-  warned_why = NULL, carried_to = NULL
+-- Who renews says that it is there, not that it gets on.
+UPDATE attempt SET lease_ms = :lease_ms, acted_at = :now, expires_at = :expires_at,
+  warned_at = CASE WHEN warned_why IN ('failing', 'circling') THEN warned_at END,
+  carried_to = CASE WHEN warned_why IN ('failing', 'circling') THEN carried_to END,
+  warned_why = CASE WHEN warned_why IN ('failing', 'circling') THEN warned_why END
 WHERE id = :id
 
 -- name: act

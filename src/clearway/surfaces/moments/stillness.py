@@ -5,9 +5,9 @@ and taken back. Loaded only when its trail looks so; what is seen is told once, 
 from __future__ import annotations
 
 from clearway import lapse
-from clearway.limits import TRAIL_FAILURES, TRAIL_FAILURES_WORKED_ON, TRAIL_RETURNS
+from clearway.limits import SESSION_CHARS_MAX, TRAIL_FAILURES, TRAIL_FAILURES_WORKED_ON, TRAIL_RETURNS
 from clearway.trail import CHANGED, RAN
-from clearway.untrusted import ending, folded
+from clearway.untrusted import ending, folded, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from clearway.trail import Step
 
 _SHOWN_CHARS = 120
+_WAYS = "A person is told. Go another way, or end and say what is in the way"
 
 
 def look(visit: Visit) -> None:
@@ -26,17 +27,30 @@ def look(visit: Visit) -> None:
     if not steps:
         return
 
+    # What a worker has started works on what the worker has claimed.
+    worker = visit.rooms.settings.environ.get("CLEARWAY_WORKER", "")[:SESSION_CHARS_MAX]
+
     def mind(tx: Tx) -> None:
-        attempt = lapse.current_attempt(tx)
+        attempt = lapse.current_attempt(tx, worker)
         if attempt is None or attempt.warned_at is not None:
             return
         found = seen([step for step in steps if step.wall >= attempt.started_wall])
-        if found is not None:
-            lapse.warn(tx, attempt, **found)
+        if found is None:
+            return
+        lapse.warn(tx, attempt, **found)
+        if worker:  # whose hooks tell it nothing: it has none
+            visit.decision.add(f"[clearway] This does not move: {_said(found)}. {_WAYS}.")
 
     for room in visit.all_rooms():
-        if room.run(lapse.current_attempt, caller=visit.caller, writes=False) is not None:
+        if room.run(lambda tx: lapse.current_attempt(tx, worker), caller=visit.caller, writes=False) is not None:
             room.run(mind, caller=visit.caller, durable=False)
+
+
+def _said(found: dict[str, Any]) -> str:
+    what, times = quoted(found["what"], 80), found["times"]
+    if found["why"] == lapse.FAILING:
+        return f"{what} has failed {times} times"
+    return f"the same edit of {what} was made {times} times and taken back in between"
 
 
 def seen(steps: list[Step]) -> dict[str, Any] | None:
