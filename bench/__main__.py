@@ -8,7 +8,22 @@ import traceback
 from collections.abc import Callable
 from functools import partial
 
-from bench import backlog, claims, commands, commits, crowd, growth, hooks, host, recovery, replies, soak, waiting, web
+from bench import (
+    backlog,
+    claims,
+    commands,
+    commits,
+    crowd,
+    growth,
+    hooks,
+    host,
+    interchange,
+    recovery,
+    replies,
+    soak,
+    waiting,
+    web,
+)
 from bench.figures import Figure, table
 from bench.machine import machine
 from bench.spawn import ROUNDS_MIN
@@ -23,6 +38,7 @@ GROUPS: dict[str, Callable[[int], list[Figure]]] = {
     "recovery": recovery.figures,
     "backlog": backlog.figures,
     "growth": growth.figures,
+    "interchange": interchange.figures,
     "replies": replies.figures,
     "waiting": waiting.figures,
     "web": web.figures,

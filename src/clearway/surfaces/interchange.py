@@ -221,7 +221,7 @@ def _check_place(run: Run, room: Room, file: str, *, overwrite: bool) -> None:
     shown = folded(file, _CHARS)
     if not os.path.isdir(os.path.dirname(file)):
         raise Refusal("PATH_INVALID", f"There is no folder {folded(os.path.dirname(file), _CHARS)}.")
-    if os.path.commonpath([file, os.path.realpath(run.settings.home)]) == os.path.realpath(run.settings.home):
+    if file.startswith(os.path.realpath(run.settings.home) + os.sep):
         raise Refusal("PATH_INVALID", f"{shown} is where rooms are kept; choose another place.")
     if not os.path.lexists(file):
         return

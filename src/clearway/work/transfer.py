@@ -37,7 +37,7 @@ def export_project(tx: Tx) -> dict[str, Any]:
     parts: list[str] = []
     size = 0
     for line in lines(tx):
-        size += len(line) + 1
+        size += len(line.encode()) + 1
         if size > DOCUMENT_CHARS_MAX:
             raise Refusal(
                 "LIMIT_EXCEEDED",
