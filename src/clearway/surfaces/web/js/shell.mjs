@@ -113,7 +113,7 @@ const ORDER = ['busy', 'limited', 'stalled', 'idle', 'offline']
 export function agentsOf(now) {
   if (now.replay?.reply) {
     const held = new Map(now.replay.reply.issues.filter(each => each.session).map(each => [each.session, each.display_id]))
-    return now.replay.reply.agents.filter(each => each.agent !== 'human').map(each => ({...each, presence: 'busy', issue: held.get(each.session), replayed: true}))
+    return now.replay.reply.agents.filter(each => each.agent !== 'human').map(each => ({...each, presence: 'here', issue: held.get(each.session), replayed: true}))
   }
   const live = new Map((now.board?.columns.live || []).filter(card => card.live).map(card => [card.live.session, card]))
   return (now.roster?.agents || []).map(each => ({...each, card: live.get(each.session), presence: each.limited_until || each.presence === 'rate-limited' ? 'limited' : each.presence}))
@@ -140,6 +140,12 @@ function Agents() {
     ${roster?.ended ? html`<p class="dim quiet">${plural(roster.ended, 'session')} ended lately</p>` : null}</section>`
 }
 
+// Where there is little room, the folder gives way before the name.
+function ShortPath({path}) {
+  const end = path.lastIndexOf('/') + 1
+  return html`<a class="path short" href=${href({panel: ['path', path]})} title=${path}><span class="front">${path.slice(0, end)}</span><span class="end">${path.slice(end)}</span></a>`
+}
+
 function Held() {
   const holdings = use(now => now.holdings), replay = use(now => now.replay), failure = use(now => now.failures.holdings)
   const paths = replay?.reply ? replay.reply.paths : holdings?.paths
@@ -150,7 +156,7 @@ function Held() {
     ${!paths ? html`<${Still} />` : !paths.length && html`<p class="dim quiet">No path is held.</p>`}
     <ul>${(paths || []).slice(0, 60).map(each => html`<li key=${each.checkout + each.path + each.session + each.mode} class=${each.elsewhere ? 'elsewhere' : ''}>
       <${Badge} agent=${each.agent} session=${each.session} small />
-      <${Path} path=${each.path} />
+      <${ShortPath} path=${each.path} />
       ${each.elsewhere ? html`<span class="overlap" title="Held in another checkout, too">⋈<span class="hidden"> also in another checkout</span></span>` : null}
       ${several && branch.get(each.checkout) && html`<small class="branch">${branch.get(each.checkout)}</small>`}
       ${each.until && html`<${Lease} until=${each.until} seconds=${each.lease_seconds} quiet />`}</li>`)}</ul>
