@@ -48,10 +48,12 @@ def test_the_product_says_what_the_extension_reads(repository: Path) -> None:
     _asked(repository, "--as", "codex", "claim", "a.py", "--purpose", "refactor")
     _asked(repository, "issue", "create", "Parser", "--status", "ready")
     _asked(repository, "--as", "codex", "issue", "claim", "ISSUE-1")
+    _asked(repository, "--as", "codex", "room", "--status", "at the lexer")
     status, room, board = (_asked(repository, word) for word in ("status", "room", "board"))
     assert {"project_id", "root", "checkout"} <= status.keys()
     assert {"agent", "session"} <= room["me"].keys()
     assert {"agent", "session", "presence"} <= room["agents"][0].keys()
+    assert room["agents"][0]["doing"] == "at the lexer"
     assert isinstance(room["messages"], list)
     (held,) = board["paths"]
     assert {"path", "agent", "session", "purpose", "mode", "until", "checkout"} <= held.keys()

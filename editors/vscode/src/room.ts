@@ -54,7 +54,7 @@ export function read(status: Answer, room: Answer, board: Answer): State {
       name: text(each, "agent"),
       session: text(each, "session"),
       presence: text(each, "presence"),
-      doing: text(each, "status") || text(each, "issue"),
+      doing: text(each, "doing") || text(each, "issue"),
       advisory: "hooks" in each,
     })),
     held: list(board, "paths").map((each) => ({

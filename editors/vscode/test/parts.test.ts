@@ -12,7 +12,7 @@ const room = {
   me: { agent: "human", session: "=human@here" },
   agents: [
     { agent: "human", session: "=human@here", presence: "idle" },
-    { agent: "codex", session: "codex#1", presence: "busy", status: "the parser", hooks: false },
+    { agent: "codex", session: "codex#1", presence: "busy", doing: "the parser", hooks: false },
   ],
   messages: [{ id: 1 }],
 };
@@ -65,6 +65,7 @@ test("a file is held by whoever holds it or a folder above it, in this checkout"
 test("what a room says is read with care", () => {
   assert.deepEqual([state.unread, state.latest, state.issues.length, state.agents[1]!.advisory], [1, 7, 2, true]);
   assert.deepEqual(state.issues.map((issue) => issue.agent), ["codex", ""]);
+  assert.equal(state.agents[1]!.doing, "the parser");
   const odd = read({}, { agents: "x", me: null, messages: {} }, { columns: [], paths: [null, 3, { path: 5 }] });
   assert.deepEqual([odd.agents, odd.held.length, odd.held[0]!.path, odd.unread], [[], 1, "", 0]);
 });
