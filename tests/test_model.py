@@ -181,14 +181,14 @@ class Model:
         )
 
     def best(self) -> str | None:
-        """The issue that `next` must choose: what failed three times in a row comes after everything else."""
+        """The issue that `next` must choose; what failed three times in a row waits for a person."""
         taken = {lease.issue for lease in self.live_attempts()}
         free = [
-            (self.failures.get(issue, 0) >= 3, -priority, number, issue)
+            (-priority, number, issue)
             for issue, (priority, number, status) in self.issues.items()
-            if status == "ready" and issue not in taken
+            if status == "ready" and issue not in taken and self.failures.get(issue, 0) < 3
         ]
-        return min(free)[3] if free else None
+        return min(free)[2] if free else None
 
     def _lives(self, lease: Lease) -> bool:
         return lease.lives_until() > self.now and lease.holder.key not in self.dead

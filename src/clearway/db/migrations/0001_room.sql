@@ -81,6 +81,7 @@ CREATE TABLE session (
 ) STRICT;
 CREATE INDEX session_live ON session (beat_at) WHERE ended_at IS NULL;
 CREATE INDEX session_process ON session (pid) WHERE pid IS NOT NULL;
+CREATE INDEX session_agent ON session (agent);
 
 -- What befell a session's leases without its doing, until it has been told.
 CREATE TABLE notice (
