@@ -290,3 +290,42 @@ def test_a_killed_keeper_leaves_nothing_either(here: Office) -> None:
     finally:
         worker.kill()
     assert here.state(number) == "needs_review"
+
+
+# A client whose hooks are heard: it edits a file, runs its tests, which fail, and says farewell.
+HOOKED = """
+import subprocess
+def hook(event, **more):
+    payload = {"session_id": "child", "cwd": os.getcwd(), "hook_event_name": event, "transcript_path": HERE, **more}
+    words = [sys.executable, "-m", "clearway.surfaces.cli", "hook", "claude"]
+    environ = os.environ | {"CLAUDE_PID": str(os.getpid())}
+    subprocess.run(words, input=json.dumps(payload).encode(), check=True, env=environ)
+def call(tool, response, **given):
+    hook("PreToolUse", tool_name=tool, tool_input=given, tool_use_id=tool)
+    failed = {"error": response} if isinstance(response, str) else {"tool_response": response}
+    event = "PostToolUseFailure" if isinstance(response, str) else "PostToolUse"
+    hook(event, tool_name=tool, tool_input=given, tool_use_id=tool, **failed)
+hook("SessionStart", source="startup")
+path = os.path.join(os.getcwd(), "new.py")
+open(path, "w").close()
+call("Write", {}, file_path=path, content="")
+call("Bash", "Exit code 1", command="pytest -q")
+hook("SessionEnd", reason="other")
+answer("All is green.", usage={"output_tokens": 1}, total_cost_usd=0.5)
+"""
+
+
+@pytest.mark.parametrize("evidence", ["warn", "refuse"])
+def test_what_the_hooks_of_its_client_saw_is_seen_of_its_work(here: Office, evidence: str) -> None:
+    """Whatever the client says of its tests; and where a room asks for green ones, three such runs ask for a person."""
+    here.program("claude", HOOKED)
+    here.ask("set_setting", name="evidence", value=evidence)
+    issue = here.issue()
+    here.work(sources=("issues",), write=True)
+    attempt = here.last_attempt(issue)
+    assert attempt["evidence"]["tests"] == "red"
+    assert attempt["evidence"]["command"] == "pytest -q"
+    wanted = ("completed", None) if evidence == "warn" else ("failed", "tests_failed")
+    assert (attempt["status"], attempt.get("failure_code")) == wanted
+    (spent,) = here.ask("get_costs", by="agent")["items"]
+    assert spent["cost_usd"] == 0.5, "counted once"

@@ -117,11 +117,11 @@ def check_is_there(client: Client, environ: Mapping[str, str]) -> None:
         raise Refusal("INVALID_ARGUMENT", f"{folded(client.program, 200)} is not on the PATH; nothing was started.")
 
 
-def environment(environ: Mapping[str, str], identity: str, home: str) -> dict[str, str]:
-    """What a client is started with: ours, without what says whose session this is, and with the worker's name, so that
-    what its hooks tell is told of the worker."""
+def environment(environ: Mapping[str, str], identity: str, session: str, home: str) -> dict[str, str]:
+    """What a client is started with: ours, without what says whose session this is, and with the worker's name and
+    session, so that what its hooks tell is told of the worker and what they saw is seen of its work."""
     kept = {name: value for name, value in environ.items() if name not in _NOT_FOR_CHILDREN}
-    return kept | {"CLEARWAY_AGENT": identity, "CLEARWAY_HOME": home}
+    return kept | {"CLEARWAY_AGENT": identity, "CLEARWAY_WORKER": session, "CLEARWAY_HOME": home}
 
 
 def takes_stdin(client: Client, *, write: bool) -> bool:

@@ -28,6 +28,7 @@ DONE, FAILED, LATE, LIMITED, BUSY, LEAVING = "done", "failed", "late", "limited"
 _GIVEN_BACK = frozenset({LIMITED, BUSY, LEAVING})
 OVER = frozenset({"LEASE_EXPIRED", "INVALID_LEASE_TOKEN", "ATTEMPT_NOT_ACTIVE", "TASK_NOT_LEASED"})
 _GONE = frozenset({"TASK_NOT_FOUND", "ATTEMPT_NOT_FOUND", "ISSUE_NOT_FOUND"})
+_CHANGED = frozenset({"ISSUE_CHANGED_DURING_ATTEMPT", "UNRESOLVED_BLOCKERS_ADDED"})
 _NOTE_CHARS = 1_000
 
 
@@ -160,16 +161,11 @@ class Issue:
         except Refusal as refusal:
             if end.kind != DONE or refusal.is_of_storage or refusal.code in OVER | _GONE:
                 raise
-            # Something has come up that whoever goes on has to know: the work is there, and is not called done.
+            # The work is there, and is not called done. What would be refused again the next time counts as a failure,
+            # so that it comes to a person in the end.
             asked["idempotency_key"] += "-again"
-            ask(
-                "finish_attempt",
-                **asked,
-                outcome="interrupted",
-                interruption_reason_code="handoff",
-                reason_details=f"It could not be finished: {refusal.message}"[:_NOTE_CHARS],
-            )
-            return "handed over"
+            ask("finish_attempt", **asked, **_not_done(refusal))
+            return "handed over" if refusal.code in _CHANGED else "failed"
         if end.kind == LIMITED:
             ask("report_limit", **end.limit)
         elif end.kind == DONE:
@@ -192,6 +188,15 @@ class Issue:
     def _proof(self, key: str = "") -> dict[str, Any]:
         proof = {"attempt_id": self.given["attempt_id"], "lease_token": self.given["lease_token"]}
         return proof | ({"idempotency_key": f"worker-{key}-{self.given['attempt_id']}"} if key else {})
+
+
+def _not_done(refusal: Refusal) -> dict[str, str]:
+    """How an attempt ends that was not let be complete."""
+    details = {"reason_details": f"It could not be finished: {refusal.message}"[:_NOTE_CHARS]}
+    if refusal.code in _CHANGED:
+        return {"outcome": "interrupted", "interruption_reason_code": "handoff", **details}
+    tests = any(detail["code"] == "NO_GREEN_RUN" for detail in refusal.details)
+    return {"outcome": "failed", "failure_reason_code": "tests_failed" if tests else "other", **details}
 
 
 def _artifacts(saved: Saved | None) -> list[dict[str, str]] | None:

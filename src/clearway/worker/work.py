@@ -265,7 +265,7 @@ class Worker:
         start = running.Start(
             words,
             folder,
-            clients.environment(self._environ, orders.identity, self._home),
+            clients.environment(self._environ, orders.identity, self.caller.key, self._home),
             prompt.encode() if clients.takes_stdin(orders.client, write=orders.write) else b"",
         )
         watch = _Watch(self, item)

@@ -6,7 +6,7 @@ that end first.
 
 from __future__ import annotations
 
-from clearway.limits import BRIEF_BYTES_MAX, MAIL_BYTES_MAX, MAIL_BYTES_MIN
+from clearway.limits import BRIEF_BYTES_MAX, MAIL_BYTES_MAX, MAIL_BYTES_MIN, SESSION_CHARS_MAX
 from clearway.surfaces.moments import Decision
 
 TYPE_CHECKING = False
@@ -153,17 +153,26 @@ def end(visit: Visit) -> Decision:
         visit.calls.close(visit.key, None)
     else:
         visit.calls.forget(visit.key)
-        visit.trail.forget(visit.key)
+        worker = _worker(visit)
+        if worker:  # which ends the work itself: what was seen is seen of that
+            visit.trail.hand_over(visit.key, worker)
+        else:
+            visit.trail.forget(visit.key)
         readset.forget(visit.rooms.settings.home, visit.key)
     return Decision()
 
 
 def _note_cost(visit: Visit) -> None:
-    """What the client's transcript says that the turn has cost, where it names one."""
-    if visit.call.raw.get("transcript_path"):
+    """What the client's transcript says that the turn has cost, where it names one. A worker counts its runs itself."""
+    if visit.call.raw.get("transcript_path") and not _worker(visit):
         from clearway.surfaces.moments import spending
 
         spending.note(visit)
+
+
+def _worker(visit: Visit) -> str:
+    """The session of the worker that runs this client for something it has taken; empty for none."""
+    return visit.rooms.settings.environ.get("CLEARWAY_WORKER", "")[:SESSION_CHARS_MAX]
 
 
 def _take_over(visit: Visit, earlier: str, begun: Room) -> None:
