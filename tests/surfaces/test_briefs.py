@@ -33,3 +33,13 @@ def test_a_person_lets_it_be_tried_again(terminal: Terminal) -> None:
     assert terminal("--as", "dora", "next").status == 3
     assert "may be tried again" in terminal("issue", "retry", "ISSUE-1", "Use the old parser.").out
     assert terminal("--as", "dora", "next").status == 0
+
+
+def test_what_waits_for_a_person_is_counted_wherever_they_look(terminal: Terminal) -> None:
+    assert "clearway needs" not in terminal().out and terminal("needs").out == "Nothing waits for you.\n"
+    poisoned(terminal)
+    assert "1 thing waits for you: clearway needs." in terminal().out
+    assert "needs you 1" in terminal("status").out
+    assert "ready, needs you" in terminal("issue", "list").out
+    assert "! ISSUE-1" in terminal("needs").out and "clearway why ISSUE-1" in terminal("needs").out
+    assert "needs_you" not in terminal("--json", "--as", "anna", "status").json

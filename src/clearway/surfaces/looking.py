@@ -77,7 +77,13 @@ def _state(run: Run) -> dict[str, Any]:
         **({"guard": room["guard"]} if "guard" in room else {}),
         **({"unchecked": room["unchecked"]} if "unchecked" in room else {}),
         **({"advisory": advisory} if advisory else {}),
+        **({"needs_you": needs} if (needs := _needs(run)) else {}),
     }
+
+
+def _needs(run: Run) -> int:
+    """How much waits for the person who asks."""
+    return len(run.ask(OPERATIONS["needs_you"])["items"]) if run.caller.human else 0
 
 
 def _mine(tx: Tx) -> dict[str, Any] | None:

@@ -96,7 +96,7 @@ def _issues(result: Result, paper: Paper) -> str:
 def _issue_row(item: Result) -> list[str]:
     return [
         item["display_id"],
-        item.get("effective_status", item["status"]),
+        item.get("effective_status", item["status"]) + (", needs you" if item.get("needs_human") else ""),
         item.get("priority", ""),
         "" if item["type"] == "task" else item["type"],
         item.get("held_by", ""),
@@ -339,6 +339,8 @@ def status(state: Result, paper: Paper) -> str:
         parts.append(f"the {guard(state['guard'], paper)}")
     if "advisory" in state:
         parts.append(f"advisory only: {', '.join(state['advisory'])}")
+    if "needs_you" in state:
+        parts.append(f"needs you {state['needs_you']}")
     if "unchecked" in state:
         parts.append(f"{count(state['unchecked'], 'call')} unchecked")
     return "clearway: " + ", ".join(parts)
@@ -356,6 +358,11 @@ def overview(state: Result, paper: Paper) -> str:
         lines = [f"{you}{here}, {held}, {ready} ready to claim."]
     if "guard" in state:
         lines.append(f"The {guard(state['guard'], paper)}: every edit passes; clearway on switches it on.")
+    if "needs_you" in state:
+        many = state["needs_you"]
+        lines.append(
+            f"{many} things wait for you: clearway needs." if many > 1 else "1 thing waits for you: clearway needs."
+        )
     if "unchecked" in state:
         lines.append(_unchecked(state))
     refused = state.get("refused")
