@@ -86,7 +86,7 @@ def test_a_board_is_one_file_with_live_leases_reasons_and_open_reviews(busy: Ter
 
 @pytest.mark.parametrize("word", ["board", "incident"])
 def test_no_words_of_others_become_part_of_a_page(busy: Terminal, word: str) -> None:
-    """I64, I65: titles are escaped, whatever they are."""
+    """I65: titles are escaped, whatever they are."""
     busy(word, "--output", "page.html")
     page = (busy.folder / "page.html").read_text()
     found = read(page)

@@ -136,7 +136,7 @@ def check(told: Any, what: object) -> None:
 
 
 def test_no_text_of_others_forges_a_line_or_commands_a_terminal(shop: Terminal) -> None:
-    """I64, as far as a terminal shows it: every command that reads, whoever added it."""
+    """Every command that reads, whoever added it."""
     lines: list[list[str]] = [[*command.split(), *subject(shop, command)] for command in READING]
     lines += [[word] if word else [] for word in OWN if not word or word in words.BY_NAME]
     for line in [*lines, *MORE]:
