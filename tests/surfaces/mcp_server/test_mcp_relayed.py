@@ -24,6 +24,15 @@ from clearway.surfaces import host_start
 from clearway.surfaces.mcp_resources import BOARD, INBOX
 
 relayed = test_relay.machine
+
+
+@pytest.fixture
+def beside_a_host(relayed: Machine) -> Machine:
+    """A machine whose clients need not wait for their host, however busy it is."""
+    host_start.start(relayed.home, relayed.environ)
+    return relayed
+
+
 UPDATED = "notifications/resources/updated"
 
 
@@ -44,13 +53,13 @@ def modern(client: Client) -> Client:
     return client
 
 
-def test_a_subscription_goes_on_with_the_next_host(relayed: Machine) -> None:
-    listener, other = relayed.client().opens(), relayed.client().opens()
+def test_a_subscription_goes_on_with_the_next_host(beside_a_host: Machine) -> None:
+    listener, other = beside_a_host.client().opens(), beside_a_host.client().opens()
     assert listener.ask(subscribing(2, BOARD))["result"] == {}
     assert listener.ask(subscribing(3, INBOX))["result"] == {}
     other.ask(call(2, "create_issue", title="One"))
     hears_of(listener, BOARD)
-    relayed.kill_host()
+    beside_a_host.kill_host()
     assert {hears["params"]["uri"] for hears in (listener.hear(), listener.hear())} == {BOARD, INBOX}, (
         "while nobody watched, anything may have changed"
     )
@@ -58,19 +67,19 @@ def test_a_subscription_goes_on_with_the_next_host(relayed: Machine) -> None:
     hears_of(listener, BOARD)
     unsubscribing = {**subscribing(4, BOARD), "method": "resources/unsubscribe"}
     assert listener.ask(unsubscribing)["result"] == {}
-    relayed.kill_host()
+    beside_a_host.kill_host()
     hears_of(listener, INBOX)
     assert listener.end() == []
 
 
-def test_a_request_that_listens_goes_on_and_holds_up_no_end(relayed: Machine) -> None:
-    listener, other = modern(relayed.client()), relayed.client().opens()
+def test_a_request_that_listens_goes_on_and_holds_up_no_end(beside_a_host: Machine) -> None:
+    listener, other = modern(beside_a_host.client()), beside_a_host.client().opens()
     listener.say(listen("ear", BOARD))
     assert listener.hear()["method"] == "notifications/subscriptions/acknowledged"
     other.ask(call(2, "create_issue", title="One"))
     stamp = {"io.modelcontextprotocol/subscriptionId": "ear"}
     assert hears_of(listener, BOARD)["params"]["_meta"] == stamp
-    relayed.kill_host()
+    beside_a_host.kill_host()
     heard = [listener.hear(), listener.hear()]
     assert sorted(notice["method"] for notice in heard) == [UPDATED, "notifications/subscriptions/acknowledged"]
     assert all(notice["params"]["_meta"] == stamp for notice in heard)
@@ -79,10 +88,10 @@ def test_a_request_that_listens_goes_on_and_holds_up_no_end(relayed: Machine) ->
     assert listener.end() == []
 
 
-def test_a_host_that_leaves_takes_no_subscription_with_it(relayed: Machine) -> None:
-    listener, other = relayed.client().opens(), relayed.client().opens()
+def test_a_host_that_leaves_takes_no_subscription_with_it(beside_a_host: Machine) -> None:
+    listener, other = beside_a_host.client().opens(), beside_a_host.client().opens()
     listener.ask(subscribing(2, BOARD))
-    assert host_start.stop(relayed.home)
+    assert host_start.stop(beside_a_host.home)
     hears_of(listener, BOARD)
     other.ask(call(2, "create_issue", title="One"))
     hears_of(listener, BOARD)
