@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from tests.surfaces.hosted import Hosted, hosted
 
 from clearway import catalog
 from clearway.config import Caller, Settings
 from clearway.limits import HOST_LINE_BYTES_MAX
 from clearway.rooms import Rooms
-from clearway.surfaces import hooks
+from clearway.surfaces import hooks, http_mcp
 from clearway.surfaces import http as http_surface
 
 
@@ -352,3 +353,79 @@ def test_mcp_speaks_streamable_http(web: Web) -> None:
     status, owner = web.operation("path_owner", path="free.txt")
     assert (status, owner["agent"]) == (200, "zed")
     assert owner["session"].startswith("mcp-")
+
+
+class Session:
+    """A client's session over Streamable HTTP, which has made one call."""
+
+    def __init__(self, web: Web) -> None:
+        self._web = web
+        self._named: dict[str, str] = {}
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "zed", "version": "1"}}
+        headers = self.say({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})[1]
+        self._named = {"Mcp_Session_Id": headers["mcp-session-id"], "Mcp_Protocol_Version": "2025-06-18"}
+        assert self.say({"jsonrpc": "2.0", "method": "notifications/initialized"})[0] == 202
+        assert self.call("list_issues")[0] == 200
+
+    def say(self, message: Any, method: str = "POST", **more: str) -> tuple[int, dict[str, str], bytes]:
+        accepts = {"Accept": "application/json, text/event-stream", "Content_Type": "application/json"}
+        return self._web.ask(
+            method, "/mcp", message, **accepts | {"Clearway_Cwd": str(self._web.repo)} | self._named | more
+        )
+
+    def call(self, tool: str, identity: int | str = 2, **given: Any) -> tuple[int, dict[str, str], bytes]:
+        params = {"name": tool, "arguments": given}
+        return self.say({"jsonrpc": "2.0", "id": identity, "method": "tools/call", "params": params})
+
+
+def tool(name: Any, identity: Any = 7, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": identity, "method": "tools/call", "params": {"name": name, **params}}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        tool("list_issues", arguments={"limit": 1}),
+        tool("list_issues", "seven"),
+        tool("list_issues", arguments=None),
+        tool("get_issue", arguments={"issue_id": "ISSUE-99"}),
+        tool("get_work_context", arguments={"issue_id": "ISSUE-99"}),
+        tool("create_issue", arguments={}),
+        tool("list_issues", arguments={"limit": "many"}),
+        tool("list_issues", arguments=[1]),
+        tool("list_issues", arguments={}, _meta={"claudecode/toolUseId": "x"}),
+        tool("list_issues", arguments={}, _meta={"progressToken": 3}),
+        tool("get_changes", arguments={"wait_seconds": 1, "since_event_id": 0}),
+        tool("no_such_tool", arguments={}),
+        tool(7, arguments={}),
+        tool("list_issues", True),
+        tool("list_issues", more=1),
+        {"jsonrpc": "2.0", "id": 7, "method": "ping"},
+        [tool("list_issues")],
+        b"no JSON",
+    ],
+    ids=lambda message: str(message)[:60],
+)
+def test_a_call_is_answered_as_the_sdk_would_answer_it(web: Web, message: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    web.operation("create_issue", title="One \u2028 é")
+    session, said = Session(web), []
+    for quick_for in (60_000, -1):
+        monkeypatch.setattr(http_mcp, "_QUICK_FOR_MS", quick_for)
+        status, headers, body = session.say(message)
+        headers.pop("date", None)
+        headers.pop("content-length", None)
+        said.append((status, headers, json.loads(body) if body else None))
+    assert said[0] == said[1]
+
+
+def test_most_calls_do_without_the_sdk_and_an_ended_session_is_over(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    session, other = Session(web), Session(web)
+    with monkeypatch.context() as patched:
+        patched.setattr(StreamableHTTPSessionManager, "handle_request", None)
+        assert session.call("list_issues")[0] == 200
+        made = json.loads(session.call("create_issue", title="One")[2])["result"]
+        assert made["structuredContent"]["display_id"] == "ISSUE-1"
+    assert session.say(None, "DELETE")[0] == 200
+    assert session.call("list_issues")[0] == 404
+    assert other.call("list_issues")[0] == 200
+    assert other.say(tool("list_issues"), Mcp_Protocol_Version="1999-01-01")[0] == 400
