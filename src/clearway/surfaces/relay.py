@@ -285,7 +285,8 @@ class Relay:
             identity = _identity(line)
             if identity in self._unasked:
                 self._unasked.discard(str(identity))
-                self._say(_changed(str(identity).removeprefix(_OURS), {}))  # while nobody watched, it may have
+                if b'"result"' in line:  # it is watched again, and what happened meanwhile nobody knows
+                    self._say(_changed(str(identity).removeprefix(_OURS), {}))
                 return
             self._open.pop(identity, None)
         self._say(line)

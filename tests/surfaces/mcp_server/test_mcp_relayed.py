@@ -57,6 +57,7 @@ def test_a_subscription_goes_on_with_the_next_host(beside_a_host: Machine) -> No
     listener, other = beside_a_host.client().opens(), beside_a_host.client().opens()
     assert listener.ask(subscribing(2, BOARD))["result"] == {}
     assert listener.ask(subscribing(3, INBOX))["result"] == {}
+    assert "error" in listener.ask(subscribing(4, "clearway://nothing"))
     other.ask(call(2, "create_issue", title="One"))
     hears_of(listener, BOARD)
     beside_a_host.kill_host()
@@ -65,7 +66,7 @@ def test_a_subscription_goes_on_with_the_next_host(beside_a_host: Machine) -> No
     )
     assert not other.ask(call(3, "create_issue", title="Two", idempotency_key="k"))["result"]["isError"]
     hears_of(listener, BOARD)
-    unsubscribing = {**subscribing(4, BOARD), "method": "resources/unsubscribe"}
+    unsubscribing = {**subscribing(5, BOARD), "method": "resources/unsubscribe"}
     assert listener.ask(unsubscribing)["result"] == {}
     beside_a_host.kill_host()
     hears_of(listener, INBOX)
