@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from clearway import clock, lapse, wire
 from clearway.db import Row, statements
-from clearway.lifecycle import PRIORITIES, REPEATED_FAILURES, STATUSES
+from clearway.lifecycle import PRIORITIES, REPEATED_FAILURES
 from clearway.limits import BLOCKERS_SHOWN, BOARD_CARDS, BOARD_COUNTED_MAX
 from clearway.op import op
 from clearway.untrusted import folded
@@ -33,7 +33,8 @@ def get_board(tx: Tx, cards: GraphNodes = BOARD_CARDS) -> dict[str, Any]:
     cards: of one column at most.
     """
     gone = lapse.gone(tx)[1]
-    ids = {row.id for status in STATUSES for row in tx.all(SQL.of_status, status=status, limit=cards)}
+    ids = {row.id for status in ("open", "blocked") for row in tx.all(SQL.of_status, status=status, limit=cards)}
+    ids |= {row.id for status in ("ready", "review") for row in tx.all(SQL.free, status=status, limit=cards)}
     ids |= {row.id for row in tx.all(SQL.waiting, limit=cards)}
     ids |= {row.id for row in tx.all(SQL.finished, limit=cards)}
     ids |= {row.issue for row in tx.all(SQL.live, gone=gone, limit=cards)}
@@ -110,17 +111,15 @@ def _card(tx: Tx, row: Row) -> dict[str, Any]:
 def _counts(tx: Tx, gone: str) -> dict[str, int]:
     """How many there are of each column, up to a bound: a number at the bound stands for as many or more."""
     most = BOARD_COUNTED_MAX
-    found = {status: _count(tx, SQL.count_status, status=status, limit=most) for status in STATUSES}
-    waiting = {row.status: row.issues for row in tx.all(SQL.count_waiting, limit=most)}
-    counts = {"open": found["open"], "done": min(most, found["done"] + found["cancelled"])}
-    counts["blocked"] = min(most, found["blocked"] + sum(waiting.values()))
-    for status in ("ready", "review"):
-        counts[status] = found[status] - waiting.get(status, 0)
+    counts = {status: _count(tx, SQL.count_status, status=status, limit=most) for status in ("open", "blocked")}
+    counts |= {status: _count(tx, SQL.count_free, status=status, limit=most) for status in ("ready", "review")}
+    counts["blocked"] += _count(tx, SQL.count_waiting, limit=most)
+    counts["done"] = sum(_count(tx, SQL.count_status, status=status, limit=most) for status in ("done", "cancelled"))
     counts["live"] = 0
     for row in tx.all(SQL.live, gone=gone, limit=most):
         counts["live"] += 1
         counts["blocked" if row.open_blockers or row.status == "blocked" else row.status] -= 1
-    return {name: max(0, counts[name]) for name in _COLUMNS}
+    return {name: min(most, max(0, counts[name])) for name in _COLUMNS}
 
 
 def _count(tx: Tx, statement: Any, **given: Any) -> int:

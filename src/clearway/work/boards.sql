@@ -1,16 +1,28 @@
+-- Epics group and are never worked on: they are on no board.
 -- name: of_status
 SELECT id FROM issue
-WHERE archived_wall IS NULL AND status = :status ORDER BY status, priority DESC, number LIMIT :limit
+WHERE archived_wall IS NULL AND status = :status AND type <> 'epic'
+ORDER BY status, priority DESC, number LIMIT :limit
 
--- What is ready or in review and waits for others: it stands with what is blocked, however far back it would be.
+-- What could be taken.
+-- name: free
+SELECT id FROM issue
+WHERE archived_wall IS NULL AND open_blockers = 0 AND type <> 'epic' AND status IN ('ready', 'review')
+  AND status = :status
+ORDER BY priority DESC, number LIMIT :limit
+
+-- What is ready or in review and waits for others: it stands with what is blocked, however far back it would be. The
+-- status is asked for in a way that no index answers, so that the one made for this is chosen.
 -- name: waiting
 SELECT id FROM issue
-WHERE archived_wall IS NULL AND status IN ('ready', 'review') AND open_blockers > 0
+WHERE open_blockers > 0 AND archived_wall IS NULL AND closed_wall IS NULL AND type <> 'epic'
+  AND instr('ready review', status) > 0
 ORDER BY priority DESC, number LIMIT :limit
 
 -- name: finished
 SELECT id FROM issue
-WHERE archived_wall IS NULL AND status IN ('done', 'cancelled') ORDER BY closed_wall DESC, number DESC LIMIT :limit
+WHERE archived_wall IS NULL AND closed_wall IS NOT NULL AND type <> 'epic'
+ORDER BY closed_wall DESC, number DESC LIMIT :limit
 
 -- name: live
 SELECT a.issue, i.status, i.open_blockers FROM live_attempt a JOIN issue i ON i.id = a.issue
@@ -39,9 +51,14 @@ SELECT id, status, version, issue_version, stale FROM review_now WHERE issue = :
 
 -- name: count_status
 SELECT count(*) AS issues FROM (SELECT 1 AS one FROM issue
-  WHERE archived_wall IS NULL AND status = :status LIMIT :limit) counted
+  WHERE archived_wall IS NULL AND type IN ('task', 'bug', 'question') AND status = :status LIMIT :limit) counted
+
+-- name: count_free
+SELECT count(*) AS issues FROM (SELECT 1 AS one FROM issue
+  WHERE archived_wall IS NULL AND open_blockers = 0 AND type <> 'epic' AND status IN ('ready', 'review')
+    AND status = :status LIMIT :limit) counted
 
 -- name: count_waiting
-SELECT status, count(*) AS issues FROM (SELECT status FROM issue
-  WHERE archived_wall IS NULL AND status IN ('ready', 'review') AND open_blockers > 0 LIMIT :limit) counted
-GROUP BY status
+SELECT count(*) AS issues FROM (SELECT 1 AS one FROM issue
+  WHERE open_blockers > 0 AND archived_wall IS NULL AND closed_wall IS NULL AND type <> 'epic'
+    AND instr('ready review', status) > 0 LIMIT :limit) counted

@@ -425,6 +425,11 @@ CREATE INDEX issue_parent ON issue (parent, priority, number) WHERE parent IS NO
 CREATE INDEX issue_status ON issue (status, priority DESC, number) WHERE archived_wall IS NULL;
 CREATE INDEX issue_blocking ON issue (unblocks DESC, number)
   WHERE unblocks > 0 AND archived_wall IS NULL AND status NOT IN ('done', 'cancelled');
+-- For the board: what waits although it could begin, and what was finished last.
+CREATE INDEX issue_waiting ON issue (priority DESC, number)
+  WHERE open_blockers > 0 AND archived_wall IS NULL AND closed_wall IS NULL AND type <> 'epic';
+CREATE INDEX issue_finished ON issue (closed_wall DESC, number DESC)
+  WHERE closed_wall IS NOT NULL AND archived_wall IS NULL AND type <> 'epic';
 
 -- The files and folders that the work on an issue is expected to change, from the repository's root.
 CREATE TABLE issue_path (
