@@ -147,6 +147,35 @@ def test_a_rest_that_is_asked_for_is_given(terminal: Terminal, telegram: Telegra
         rooms.close()
 
 
+def test_one_that_stays_sees_what_is_new_at_a_glance(terminal: Terminal, telegram: Telegram) -> None:
+    from clearway.clock import Clock
+    from clearway.config import Settings
+    from clearway.rooms import Rooms
+    from clearway.worker import notify, ways
+
+    terminal("--as", "anna", "send", "First", "--to", "human")
+
+    class Hand(Clock):
+        at = 0
+
+        def monotonic(self) -> int:
+            return self.at
+
+        def pause(self, milliseconds: float) -> None:
+            self.at += int(milliseconds)
+            if self.at == 3_000:
+                terminal("--as", "anna", "send", "Second", "--to", "human")
+
+    rooms = Rooms(Settings(terminal.environ))
+    try:
+        room = rooms.of_folder(str(terminal.folder))
+        notifier = notify.Notifier(lambda: [("demo", room)], ways.of(terminal.environ), clock=Hand(), say=print)
+        notifier.run(until_ms=5_000)
+    finally:
+        rooms.close()
+    assert (len(telegram.texts), telegram.told("First"), telegram.told("Second")) == (2, 1, 1)
+
+
 def test_nothing_is_sent_in_the_quiet_hours_and_all_of_it_afterwards(terminal: Terminal, telegram: Telegram) -> None:
     from clearway.worker.notify import is_quiet
 

@@ -18,7 +18,7 @@ from clearway.crew import needs
 from clearway.db import statements
 from clearway.db.tx import Tx
 from clearway.errors import Refusal
-from clearway.limits import NOTIFIED_KEPT_MS, NOTIFY_ALERT_CHARS, NOTIFY_CHARS_MAX, NOTIFY_EVERY_MS
+from clearway.limits import NOTIFIED_KEPT_MS, NOTIFY_ALERT_CHARS, NOTIFY_CHARS_MAX, NOTIFY_EVERY_MS, NOTIFY_GLANCE_MS
 from clearway.room import Room
 from clearway.untrusted import folded, redacted
 from clearway.worker.ways import NotSent, Way
@@ -74,10 +74,19 @@ class Notifier:
         return found
 
     def run(self, until_ms: int | None = None) -> None:
-        """Stay and tell, until the time is over (monotonic ms) or somebody ends us."""
+        """Stay and tell, until the time is over (monotonic ms) or somebody ends us. What is new in a file is seen by a
+        glance at its own counter; everything else when it is looked for the next time."""
         while until_ms is None or self._clock.monotonic() < until_ms:
-            self.once()
-            self._clock.pause(NOTIFY_EVERY_MS)
+            again = self._clock.monotonic() + NOTIFY_EVERY_MS
+            try:
+                files = [room.engine for _, room in self._rooms() if room.engine.name == "sqlite"]
+                stamps = [engine.stamp() for engine in files]
+                self.once()
+                while self._clock.monotonic() < again and [engine.stamp() for engine in files] == stamps:
+                    self._clock.pause(NOTIFY_GLANCE_MS)
+            except Refusal as refusal:  # the disk may have room again later
+                self._say(f"{refusal.code}: {refusal.message}")
+                self._clock.pause(NOTIFY_EVERY_MS)
 
     def _look(self, tx: Tx) -> tuple[list[Need], bool]:
         tx.silent = True

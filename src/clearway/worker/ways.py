@@ -56,7 +56,7 @@ class Telegram:
         body = {"chat_id": self.chat, "text": text, "link_preview_options": {"is_disabled": True}}
         status, after, answer = _post(f"{self.base.rstrip('/')}/bot{self.token}/sendMessage", body, {}, self.name)
         said: Any = _loaded(answer)
-        if status == 200 and wire.is_object(said) and said.get("ok") is True:
+        if status == 200 and not (wire.is_object(said) and said.get("ok") is False):
             return
         wanted: Any = said.get("parameters") if wire.is_object(said) else None
         rest = wanted.get("retry_after") if wire.is_object(wanted) else None
