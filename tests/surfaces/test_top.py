@@ -78,7 +78,7 @@ def empty_room() -> Result:
 
 
 def page(found: Result, columns: int) -> list[top.Line]:
-    return top.lines(top.sections(found, Paper(NOW), plain=True), columns)
+    return top.lines(top.sections(found, Paper(NOW), plain=True, width=columns), columns)
 
 
 def test_everything_of_the_room_stands_on_the_page_with_its_reason() -> None:

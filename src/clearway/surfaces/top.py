@@ -29,6 +29,7 @@ _STUCK["cost"] = "has cost what it may"
 _BAR = 8
 _ATTEMPT_SECONDS = 900  # a lease on an issue is drawn against this, or against what is left of a longer one
 _CHARS = 300
+_NARROW = 100  # a column of sections
 _WIDE = 130  # from here on there are two columns of sections
 GAP = 3
 _SHOWN = 40  # lines of one section
@@ -92,15 +93,17 @@ def _waiting(run: Run) -> list[Result]:
     return room.run(needs.listed, caller=run.caller, writes=False) if run.caller.human else []
 
 
-def sections(found: Result, paper: Paper, *, plain: bool) -> list[Section]:
-    """The page in parts. plain: bars of letters, for terminals that know no other signs."""
+def sections(found: Result, paper: Paper, *, plain: bool, width: int) -> list[Section]:
+    """The page in parts. plain: bars of letters, for terminals that know no other signs. width: of the page; where it
+    is narrow, what is said of a chosen line need not stand in it."""
+    narrow = (width if width < _WIDE else (width - GAP) // 2) < _NARROW
     work = {each["session"]: each for each in found["attempts"]}
     queues = _queues(found["tasks"], paper)
     return [
         Section("NEEDS YOU", [_need(each, paper) for each in found["needs_you"]], quiet="Nothing waits for you."),
         Section(
             "AGENTS",
-            [_agent(each, work, queues, paper, plain=plain) for each in found["agents"]],
+            [_agent(each, work, queues, paper, plain=plain, narrow=narrow) for each in found["agents"]],
             quiet="Nobody is here.",
         ),
         Section("HELD", [_held(each, paper, plain=plain) for each in found["paths"]], quiet="No path is held."),
@@ -148,7 +151,7 @@ def once(run: Run) -> str:
     """The page for a pipe or a paper: all of it, once."""
     found, paper = gathered(run), run.paper
     width = paper.columns or 100
-    page = lines(sections(found, paper, plain=not paper.colour), width)
+    page = lines(sections(found, paper, plain=not paper.colour, width=width), width)
     text = [headline(found, paper, width), *(line.text.rstrip() for line in page)]
     return "\n".join(text)
 
@@ -208,7 +211,7 @@ def _widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
     places = max((len(row) for row in rows), default=0)
     widths = [max(tables.cells(row[place]) for row in rows) for place in range(places)]
     gaps = 2 * (sum(1 for each in widths if each) - 1)
-    least = min(widths[-1], max(12, width // 3))
+    least = min(widths[-1], 14)
     while sum(widths) + gaps > width and widths[-1] > least:
         widths[-1] -= 1
     while sum(widths) + gaps > width:
@@ -242,7 +245,9 @@ def _queues(tasks: list[Result], paper: Paper) -> dict[str, str]:
     return found
 
 
-def _agent(agent: Result, work: dict[str, Result], queues: dict[str, str], paper: Paper, *, plain: bool) -> Row:
+def _agent(
+    agent: Result, work: dict[str, Result], queues: dict[str, str], paper: Paper, *, plain: bool, narrow: bool
+) -> Row:
     attempt = work.get(agent["session"])
     left = ""
     if attempt is not None and "lease_expires_at" in attempt:
@@ -250,7 +255,7 @@ def _agent(agent: Result, work: dict[str, Result], queues: dict[str, str], paper
     doing = folded(agent.get("doing", ""), _CHARS)
     stuck = _STUCK.get(agent.get("stuck", ""), "")
     said = " - ".join(filter(None, (f"! {stuck}" if stuck else "", queues.get(agent["agent"], ""), doing)))
-    session = "" if agent["session"].startswith("=") else folded(agent["session"], 8)
+    session = "" if narrow or agent["session"].startswith("=") else folded(agent["session"], 8)
     until = f", limited until {paper.moment(agent['limited_until'])}" if "limited_until" in agent else ""
     detail = f"{agent['agent']} {agent['session']}: {agent['presence']}{until}, seen {paper.distance(agent['seen_at'])}"
     if attempt is not None:

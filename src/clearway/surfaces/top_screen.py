@@ -16,7 +16,7 @@ from clearway.errors import Refusal
 from clearway.surfaces import tables, top
 from clearway.surfaces.asking import Run
 from clearway.surfaces.render import Paper, Result
-from clearway.surfaces.top import Line, Pair, Row, Section
+from clearway.surfaces.top import Line, Pair, Row
 from clearway.untrusted import folded
 
 _ASK_MS = 2_000
@@ -53,6 +53,9 @@ def _row(line: Line, side: int) -> Row | None:
     return line.row if side == 0 else None
 
 
+_FOOT = "q leave  j k choose  tab part  enter detail  ? help"
+
+
 class Screen:
     """What is shown: the page, what of it is chosen, and how far it is scrolled."""
 
@@ -85,11 +88,10 @@ class Screen:
         if columns < _LEAST[0] or rows < _LEAST[1]:
             return [tables.cut("clearway top: the window is too small", columns)] + [""] * (rows - 1)
         head = self._inverse(f" {top.headline(found, paper, columns - 2)} ", columns)
-        foot = self._foot(columns)
         if self.helps:
             body = [f"  {keys:<16}{what}" for keys, what in _HELP]
             body = [tables.cut(line, columns) for line in ["", *body]][: rows - 2]
-            return [head, *body, *[""] * (rows - 2 - len(body)), foot]
+            return [head, *body, *[""] * (rows - 2 - len(body)), self._foot(columns)]
         detail = self._detail(page, columns) if self.has_detail else []
         room = rows - 2 - len(detail)
         self._scroll(page, room)
@@ -97,6 +99,7 @@ class Screen:
         chosen = there[self.chosen] if there else (-1, 0)
         seen = list(enumerate(page))[self.top : self.top + room]
         body = [self._drawn(line, chosen[1] if place == chosen[0] else -1, columns) for place, line in seen]
+        foot = self._foot(columns, below=max(0, len(page) - self.top - room))
         return [head, *body, *[""] * (room - len(body)), *detail, foot]
 
     def _moved(self, name: str, there: list[tuple[int, int]], page: list[Line]) -> int:
@@ -151,10 +154,10 @@ class Screen:
         rule = self._inked(("-" if self.plain else "─") * columns, "dim")
         return [rule, *[tables.cut(line, columns) for line in shown], *[""] * (_DETAIL_LINES - len(shown))]
 
-    def _foot(self, columns: int) -> str:
-        said = self.notice or (
-            "stopped; p goes on" if self.paused else "q leave  j k choose  tab part  enter detail  ? help"
-        )
+    def _foot(self, columns: int, *, below: int = 0) -> str:
+        """below: lines of the page that are out of sight."""
+        said = self.notice or ("stopped; p goes on" if self.paused else _FOOT)
+        said = f"{below} lines below  {said}" if below and not self.notice else said
         return self._inked(tables.cut(said, columns), "red" if self.notice else "dim")
 
     def _inked(self, text: str, style: str) -> str:
@@ -188,7 +191,7 @@ def _loop(run: Run, screen: Screen) -> None:
             drawn = -_ASK_MS
         if found and (now - drawn >= 1_000 or size != (columns, rows)):
             paper = Paper(clock.wall())
-            page = top.lines(_parts(found, paper, screen), columns)
+            page = top.lines(top.sections(found, paper, plain=screen.plain, width=columns), columns)
             _write(screen.frame(found, page, paper, columns, rows))
             drawn, size = now, (columns, rows)
         for name in _keys(_TICK_SECONDS):
@@ -197,10 +200,6 @@ def _loop(run: Run, screen: Screen) -> None:
             drawn = -_ASK_MS
             if name == "refresh":
                 asked = -_ASK_MS
-
-
-def _parts(found: Result, paper: Paper, screen: Screen) -> list[Section]:
-    return top.sections(found, paper, plain=screen.plain)
 
 
 def _asked(run: Run, screen: Screen, before: Result) -> Result:
