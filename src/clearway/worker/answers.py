@@ -20,6 +20,15 @@ _OF_OVERLOAD = frozenset({"overloaded_error", "api_error"})
 _OVERLOADED = 500
 _CODEX_SAYS = ("You've hit your usage limit", "You’ve hit your usage limit")
 _CLAUDE_SAYS = "Claude AI usage limit reached|"
+# What clients print in the place of an answer where they are not asked for JSON: the whole of it, or the last complaint.
+_LINES = (
+    *_CODEX_SAYS,
+    *(f"ERROR: {line}" for line in _CODEX_SAYS),
+    "API Error: Request rejected (429)",
+    "You've hit your limit",
+    "5-hour limit reached",
+    "Weekly limit reached",
+)
 _AFTER = "retry-after:"
 _SECONDS_MAX = 7 * 86_400
 
@@ -201,10 +210,14 @@ def _by_status(ran: Ran) -> Limit | None:
 
 
 def _by_line(ran: Ran) -> Limit | None:
-    """An older Claude Code prints one line and nothing else, which names the second at which the limit ends."""
+    """One line and nothing else. An older Claude Code names the second at which the limit ends."""
     text = ran.out.strip()
-    if ran.status == 0 or "\n" in text or not text.startswith(_CLAUDE_SAYS):
+    if ran.status == 0 or "\n" in text:
         return None
+    if not text.startswith(_CLAUDE_SAYS):
+        last = ran.complaint.strip().rpartition("\n")[2]
+        says_so = text.startswith(_LINES) or (not text and last.startswith(_LINES))
+        return Limit("the client says that its limit is reached") if says_so else None
     until = text[len(_CLAUDE_SAYS) :]
     return Limit("the usage limit is reached", resets_wall=int(until) * 1_000 if until.isdigit() else None)
 
