@@ -244,6 +244,8 @@ class Talk:
         message = read(line)
         if message is None:
             return "" if line.isspace() else objection(line) or ""
+        if b"\\u" in line and (refusal := objection(line)):  # half of a letter, written by its number
+            return refusal
         if len(self.opening.kept) < 2 or self.opening.is_modern:
             return None
         if message.identity is None:

@@ -90,6 +90,7 @@ ENVELOPE = {
     "io.modelcontextprotocol/clientInfo": {"name": "claude-code", "title": "Claude Code", "version": "2.1.332"},
     "io.modelcontextprotocol/clientCapabilities": {"roots": {"listChanged": True}, "elicitation": {"form": {}}},
 }
+HALF = "\ud800"  # of a pair that stands alone
 READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 

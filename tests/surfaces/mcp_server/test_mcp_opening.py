@@ -12,6 +12,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from tests.surfaces.mcp_server.talks import (
     CODEX_HELLO,
     ENVELOPE,
+    HALF,
     LISTS,
     MODERN,
     READY,
@@ -124,9 +125,6 @@ def test_malformed_words_about_a_call_are_refused_and_the_next_call_is_answered(
     heard = by_id(whole(hello(), READY, "{", *said))
     assert heard[1]["error"]["code"] == types.INVALID_PARAMS
     assert heard[2]["result"]["isError"] is True
-
-
-HALF = "\ud800"
 
 
 @pytest.mark.parametrize(

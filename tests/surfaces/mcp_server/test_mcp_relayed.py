@@ -173,6 +173,12 @@ ODD: list[tuple[str, dict[str, Any]]] = [
     ("completion/complete", {"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "to", "value": ""}}),
     ("completion/complete", {"ref": 5}),
     ("logging/setLevel", {"level": "info"}),
+    ("tools/call", {"name": "room", "arguments": {"status": talks.HALF}}),
+    ("tools/call", {"name": "room", "arguments": []}),
+    ("tools/call", {"name": "room", "arguments": 0}),
+    ("tools/call", {"name": "room", "arguments": {talks.HALF: 1}}),
+    ("prompts/get", {"name": "review", "arguments": {"issue_id": talks.HALF}}),
+    ("resources/read", {"uri": "clearway://issue/" + talks.HALF}),
 ]
 
 
