@@ -160,15 +160,17 @@ class Served:
     async def _answered(self, body: bytes, client: str) -> bytes | None:
         """The answer to a plain call of a tool; None for everything else."""
         message = read(body)
+        if b"\\u" in body and wire.is_broken(body.decode("utf-8", "replace") if message is None else message.params):
+            return None  # half of a letter, written by its number
         if message is None or message.method != "tools/call" or message.identity is None:
             return None
         params = message.params
         name, given, meta = params.get("name"), params.get("arguments"), params.get("_meta", {})
         operation = self._offer.operations.get(name) if isinstance(name, str) else None
-        if operation is None or set(params) - _CALL_HAS or not wire.is_object(meta) or not wire.is_object(given or {}):
+        if operation is None or set(params) - _CALL_HAS or not wire.is_object(meta):
             return None
-        asked: dict[str, Any] = given or {}
-        if "wait_seconds" in asked or any(key.startswith(_FOR_THE_SDK) for key in meta):
+        asked: Any = {} if given is None else given
+        if not wire.is_object(asked) or "wait_seconds" in asked or any(key.startswith(_FOR_THE_SDK) for key in meta):
             return None
         result = await self._all.result(operation, asked, client)
         said = wire.dumps({"jsonrpc": "2.0", "id": message.identity, "result": result})
