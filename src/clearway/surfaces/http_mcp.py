@@ -160,11 +160,11 @@ class Served:
     async def _answered(self, body: bytes, client: str) -> bytes | None:
         """The answer to a plain call of a tool; None for everything else."""
         message = read(body)
-        if b"\\u" in body and wire.is_broken(body.decode("utf-8", "replace") if message is None else message.params):
-            return None  # half of a letter, written by its number
         if message is None or message.method != "tools/call" or message.identity is None:
             return None
         params = message.params
+        if b"\\u" in body and wire.is_broken(params):  # half of a letter, written by its number
+            return None
         name, given, meta = params.get("name"), params.get("arguments"), params.get("_meta", {})
         operation = self._offer.operations.get(name) if isinstance(name, str) else None
         if operation is None or set(params) - _CALL_HAS or not wire.is_object(meta):
