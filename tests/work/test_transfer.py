@@ -385,3 +385,20 @@ def test_a_project_that_is_not_empty_is_not_written_to_unless_it_is_merged(world
     merged = other.ask("apply_import", document=document, mode="merge")
     assert [(each["was"], each["display_id"]) for each in merged["renumbered"]] == [("ISSUE-1", "ISSUE-6")]
     assert other.ask("get_project")["project"]["key"] == "ISSUE", "who has begun keeps the word for its issues"
+
+
+@one_direction
+def test_whatever_a_past_change_told_comes_back_as_it_was(world: World, elsewhere: Rooms) -> None:
+    one = world.agent("one")
+    make(one, "Old")
+    lines = records(exported(one))
+    told: list[dict[str, Any]] = [{}, {"a": [1, None]}, {"told": "x"}, {"told": 1, "data": {}}, {"data": {"x": "é"}}]
+    at = "2026-01-01T00:00:00.000Z"
+    lines[1]["history"] = [{"type": "issue_updated", "at": at, "agent": "a", "data": data} for data in told]
+    document = "".join(json.dumps(line) + "\n" for line in lines)
+    two, three = elsewhere("two"), elsewhere("three", engine="sqlite")
+    two.ask("apply_import", document=document)
+    three.ask("apply_import", document=exported(two))
+    for agent in (two, three):
+        history = next(each for each in records(exported(agent)) if each.get("record") == "issue")["history"]
+        assert sorted(map(json.dumps, (each["data"] for each in history))) == sorted(map(json.dumps, told))

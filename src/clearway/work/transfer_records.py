@@ -301,4 +301,14 @@ def moment(wall: int) -> str:
 
 def history_of(told: str, data: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """An event of an issue's history as it was where it happened: its type, and what it told."""
-    return (data["told"], data["data"]) if told == PAST else (told, data)
+    if told != PAST:
+        return told, data
+    inner = data.get("data")
+    if len(data) == 2 and isinstance(inner, dict) and "told" in inner:
+        return data["told"], cast("dict[str, Any]", inner)
+    return data["told"], {name: value for name, value in data.items() if name != "told"}
+
+
+def as_past(told: str, data: dict[str, Any]) -> dict[str, Any]:
+    """The same as it is told where it was imported: its type stands with the rest, unless that has the word, too."""
+    return {"told": told, "data": data} if "told" in data else {"told": told, **data}

@@ -15,7 +15,7 @@ from clearway.db import Row, statements
 from clearway.lifecycle import PRIORITIES, TERMINAL
 from clearway.work import blocking, issues, transfer_survey, updates
 from clearway.work import labels as labelling
-from clearway.work.transfer_records import HISTORY, PAST, SHAPES, history_of
+from clearway.work.transfer_records import HISTORY, PAST, SHAPES, as_past, history_of
 from clearway.work.transfer_survey import TOGETHER, Item, Survey, as_value, ordered
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class Writing:
     def _history(self, value: Value, place: int, here: set[tuple[int, str]]) -> None:
         for each in value.get("history", ()):
             if (each["at"], wire.dumps((each["type"], each["data"]))) not in here:
-                told = {"told": each["type"], "data": each["data"]}
+                told = as_past(each["type"], each["data"])
                 self._past(each["at"], _CHANGED, place, PAST, each["agent"], told, issue=value["id"])
 
     def _relation(self, value: Value, place: int) -> None:
