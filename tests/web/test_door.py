@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.surfaces.hosted import Hosted, hosted
 from tests.web.busy import Room
+from tests.web.conftest import repository
 
 from clearway.clock import Clock
 from clearway.errors import Refusal
@@ -87,6 +88,21 @@ def test_a_session_opens_the_room_and_nothing_else(browser: Browser) -> None:
         assert browser.ask(method, path)[0] == 401
     status, _, said = browser.ask("POST", "/ask/room", {}, Clearway_Room="01M8PKJJCC5ZF215DSAQB4F77M")
     assert (status, json.loads(said)["code"]) == (404, "PROJECT_NOT_FOUND")
+
+
+def test_several_rooms_of_one_home_are_rooms_of_one_page(browser: Browser, room: Room, tmp_path: Path) -> None:
+    other = Room(room.environ, repository(tmp_path / "other"))
+    other.ask("create_issue", "human", title="Elsewhere")
+    room.ask("create_issue", "human", title="Here")
+    browser.log_in()
+    found = json.loads(browser.ask("GET", "/rooms")[2])["rooms"]
+    assert {each["folder"] for each in found} == {str(room.repo), str(other.repo)}
+    titles = {}
+    for each in found:
+        said = browser.ask("POST", "/ask/list_issues", {}, Clearway_Room=each["project"])[2]
+        titles[each["folder"]] = [issue["title"] for issue in json.loads(said)["items"]]
+    assert titles == {str(room.repo): ["Here"], str(other.repo): ["Elsewhere"]}
+    other.close()
 
 
 def test_the_token_of_the_host_makes_nobody_the_human(browser: Browser) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from clearway import wire
+from clearway.errors import Refusal
 from clearway.limits import STREAM_EVENTS_KEPT
 from clearway.surfaces.host_full import Rung
 
@@ -42,10 +43,12 @@ class Feed:
     async def listen(self, send: Send, gone: asyncio.Future[None], seen: int) -> None:
         """Tell somebody what happens after an event, until he is gone or the host leaves."""
         self.listeners += 1
-        if self._reading is None:
+        if self._reading is None or self._reading.done():
             self._reading = asyncio.ensure_future(self._follow())
+            self._reading.add_done_callback(self._ended)
+        reading = self._reading
         try:
-            while not (gone.done() or self._host.leaving or self._reading.done()):
+            while not (gone.done() or self._host.leaving or reading.done()):
                 news = self._news
                 seen, text = await self._after(seen)
                 if text:
@@ -83,6 +86,11 @@ class Feed:
         finally:
             rung.close()
             self._news.set()
+
+    def _ended(self, reading: asyncio.Future[None]) -> None:
+        if reading.cancelled() or isinstance(error := reading.exception(), Refusal | None):
+            return
+        self._host.workers.complain(error)
 
     def _keep(self, reply: dict[str, Any]) -> None:
         for event in reply["events"]:
