@@ -4,6 +4,7 @@ for a person. And what work has cost, as a table.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -38,7 +39,7 @@ def gathered(run: Run, since: str) -> Result:
     # What waits for the human is for nobody else.
     waiting = room.run(needs.listed, caller=run.caller, writes=False) if run.caller.human else []
     return {
-        "project": {name: project[name] for name in ("name", "key") if project.get(name)},
+        "project": named(run, project),
         **found,
         "tasks": [task for task in tasks if task["state"] in _ENDED and task["at"] >= found["since"]],
         "costs": {
@@ -49,6 +50,13 @@ def gathered(run: Run, since: str) -> Result:
         },
         "waiting": waiting,
     }
+
+
+def named(run: Run, project: Result) -> Result:
+    """The project's name and key; one without a name is called as its folder is."""
+    found = {name: project[name] for name in ("name", "key") if project.get(name)}
+    place = run.place
+    return {**({} if place is None else {"name": os.path.basename(place.root)}), **found}
 
 
 def document(found: Result, paper: Paper) -> Document:

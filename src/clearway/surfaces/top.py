@@ -14,7 +14,7 @@ from datetime import datetime
 from clearway import amounts
 from clearway.catalog import OPERATIONS
 from clearway.crew import needs
-from clearway.surfaces import tables
+from clearway.surfaces import reporting, tables
 from clearway.surfaces.asking import Run
 from clearway.surfaces.render import Paper, Result
 from clearway.untrusted import ending, folded
@@ -72,7 +72,7 @@ def gathered(run: Run) -> Result:
     costs = run.ask(OPERATIONS["get_costs"], since="24h", by="agent")
     project = run.ask(OPERATIONS["get_project"])["project"]
     found = {
-        "project": {name: project[name] for name in ("name", "key") if project.get(name)},
+        "project": reporting.named(run, project),
         **{name: room[name] for name in ("agents", "ended", "guard") if name in room},
         "needs_you": _waiting(run),
         "attempts": attempts["items"],
