@@ -77,6 +77,20 @@ def test_keeping_an_issue_for_somebody_is_said_in_words(shop: Terminal) -> None:
     assert "kept for codex" in shop("issue", "show", "1").out
 
 
+def test_a_list_shows_a_person_what_is_unfinished_and_says_so(shop: Terminal) -> None:
+    """Who has worked for a year would else read the oldest finished issues first; programs get what they ask for."""
+    assert "Finished" not in shop("issue", "list").out
+    shop("issue", "update", "1", "--status", "done")
+    told = shop("issue", "list").out
+    assert "ISSUE-1" not in told and "ISSUE-2" in told
+    assert told.endswith("Finished ones are not listed; --status cancelled --status done lists them.\n")
+    assert "ISSUE-1" in shop("issue", "list", "--status", "done").out
+    assert len(shop("--json", "issue", "list").json["items"]) == 3
+    for number in ("2", "3"):
+        shop("issue", "update", number, "--status", "cancelled")
+    assert shop("issue", "list").out.startswith("No such issues.")
+
+
 # --- artifacts --------------------------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from clearway import config, repository, wire
 from clearway.clock import ID_CHARS
 from clearway.config import Caller, Settings
 from clearway.errors import Refusal
+from clearway.lifecycle import STATUSES, TERMINAL
 from clearway.op import Operation
 from clearway.repository import Repository
 from clearway.rooms import Rooms
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _LIKELY: dict[str, Any] = {"attempt_id": "0" * ID_CHARS, "lease_token": "derived", "expected_version": 1}
 
 
+# Which issues to list is said by these.
+_CHOOSES = frozenset({"statuses", "effective_statuses", "include_archived", "parent_issue_id"})
 _REPORTS = frozenset({"overdue"})  # whose exit status says whether there is anything to report
 
 
@@ -113,11 +116,20 @@ class Run:
                 # Everything else is looked at first: an attempt is sought only under a name that can be one.
                 self._check(command.operation, asked | {name: _LIKELY[name] for name in absent})
                 asked |= self._derived(command, asked, absent)
+            if not self.as_json and command.words == "issue list" and not _CHOOSES.intersection(asked):
+                return self._unfinished(command.operation, asked)
             return self.ask(command.operation, **asked)
         except Refusal as refusal:
             if not self.as_json:  # a person typed other words
                 refusal.message = refusal.message.replace(f"{command.operation.name}: ", f"{command.words}: ", 1)
             raise
+
+    def _unfinished(self, listing: Operation, asked: dict[str, Any]) -> dict[str, Any]:
+        """A list of issues as a person wants it who did not say which: after a year most are finished."""
+        finished = sorted(TERMINAL)
+        result = self.ask(listing, **asked, statuses=[status for status in STATUSES if status not in TERMINAL])
+        hidden = self.ask(listing, **{**asked, "cursor": None, "limit": 1}, statuses=finished)["items"]
+        return {**result, "hidden": finished} if hidden else result
 
     def _derived(self, command: Command, asked: dict[str, Any], absent: list[str]) -> dict[str, Any]:
         """What was not typed and can be found."""

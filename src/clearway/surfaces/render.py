@@ -86,11 +86,13 @@ def _created(result: Result, _: Paper) -> str:
 
 
 def _issues(result: Result, paper: Paper) -> str:
+    hidden = " ".join(f"--status {status}" for status in result.get("hidden", []))
+    also = f"\nFinished ones are not listed; {hidden} lists them." if hidden else ""
     if not result["items"]:
-        return "No such issues. clearway issue create TITLE --status ready adds one."
+        return f"No such issues. clearway issue create TITLE --status ready adds one.{also}"
     heads = ("ISSUE", "STATUS", "PRIORITY", "TYPE", "HELD BY", "LABELS", "TITLE")
     shown = paper.table(heads, [_issue_row(item) for item in result["items"]])
-    return shown + more(result)
+    return shown + more(result) + also
 
 
 def _issue_row(item: Result) -> list[str]:
