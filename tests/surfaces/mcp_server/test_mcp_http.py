@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from tests.surfaces.hosted import hosted
-from tests.surfaces.mcp_server.talks import MODERN
+from tests.surfaces.mcp_server.talks import HALF, MODERN
 
 from clearway.surfaces.mcp_resources import BOARD
 
@@ -137,6 +137,35 @@ def test_a_client_chooses_its_tools_in_the_address(environ: dict[str, str], repo
         assert "room" not in listed("/mcp?tools=work")
         refused = Web(port, token, repo, "/mcp?tools=everything").ask("initialize", **HELLO)
         assert refused["code"] == "INVALID_ARGUMENT" and "core, full" in refused["message"]
+
+
+ODD: list[Any] = [
+    {"name": "list_issues", "arguments": []},
+    {"name": "list_issues", "arguments": 0},
+    {"name": "list_issues", "arguments": None},
+    {"name": "list_issues", "arguments": {"x": HALF}},
+    {"name": "list_issues", "arguments": {}, "more": 1},
+    {"name": "list_issues", "_meta": []},
+    {"name": "list_issues", "_meta": {"progressToken": []}},
+    {"name": "nothing"},
+    {"name": 5},
+    {},
+]
+
+
+def test_a_session_that_is_known_is_answered_as_a_new_one(environ: dict[str, str], repo: Path) -> None:
+    """What is answered without the SDK is what the SDK would answer."""
+
+    def said(client: Web, params: Any) -> tuple[int, Any]:
+        body = {"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params}
+        answer = client.request("POST", body)
+        return answer.status, json.loads(answer.read())
+
+    with host(environ) as (port, token):
+        known = Web(port, token, repo).opens()
+        known.call("list_issues")
+        for params in ODD:
+            assert said(known, params) == said(Web(port, token, repo).opens(), params), params
 
 
 # --- in the foreground ----------------------------------------------------------------------------------------------
