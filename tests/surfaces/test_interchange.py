@@ -137,6 +137,13 @@ def test_what_another_tracker_has_is_imported_once(terminal: Terminal, name: str
     assert again.out.startswith(f"{file} has nothing that is not here already.")
 
 
+def test_the_words_of_the_predecessor_do_the_same(terminal: Terminal) -> None:
+    file = str(FORMATS / "small" / "rhizome-v1.json")
+    assert terminal("project", "import", "--input", file, "--dry-run").out.startswith("New in")
+    assert terminal("project", "import", "--input", file, "--apply").out.startswith("Imported from")
+    assert terminal("project", "import").code == "INVALID_ARGUMENT"
+
+
 def test_a_wrong_file_is_refused_in_one_line(terminal: Terminal, tmp_path: Path) -> None:
     file = tmp_path / "wrong.jsonl"
     file.write_bytes(b'{"id": "a", "title": "\xff"}\n')

@@ -72,14 +72,19 @@ def export(output: str, overwrite: bool) -> None:
 
 
 @click.command("import")
-@click.argument("file", metavar="FILE|-")
+@click.argument("file", metavar="FILE|-", required=False)
+@click.option("--input", "input_file", hidden=True)  # as rhizome has it, with --apply for what is done here anyway
+@click.option("--apply", "_applied", is_flag=True, hidden=True, expose_value=False)
 @click.option("--dry-run", "dry", is_flag=True, help="Only say what would happen.")
 @click.option("--mode", metavar="empty|merge", default="empty", help="Into an empty project, or beside what is here.")
-def import_project(file: str, dry: bool, mode: str) -> int:
+def import_project(file: str | None, input_file: str | None, dry: bool, mode: str) -> int:
     """Bring the issues of an exported file into this project; of two versions of one the newer counts."""
+    named = file or input_file
+    if named is None or (file and input_file):
+        raise Refusal("INVALID_ARGUMENT", "project import: name one FILE, or - for stdin.")
     if mode not in ("empty", "merge"):
         raise Refusal("INVALID_ARGUMENT", "project import: --mode must be one of empty, merge.")
-    return _bring(this_run(), file, None, mode, dry=dry)
+    return _bring(this_run(), named, None, mode, dry=dry)
 
 
 @click.command("import")
