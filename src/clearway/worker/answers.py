@@ -20,7 +20,7 @@ _OF_OVERLOAD = frozenset({"overloaded_error", "api_error"})
 _OVERLOADED = 500
 _CODEX_SAYS = ("You've hit your usage limit", "You’ve hit your usage limit")
 _CLAUDE_SAYS = "Claude AI usage limit reached|"
-# What clients print in the place of an answer where they are not asked for JSON: the whole of it, or the last complaint.
+# What clients print instead of an answer where nobody asks for JSON: the whole of it, or the last complaint.
 _LINES = (
     *_CODEX_SAYS,
     *(f"ERROR: {line}" for line in _CODEX_SAYS),
