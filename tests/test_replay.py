@@ -179,7 +179,7 @@ def test_a_replay_begins_at_what_was_kept_when_the_rest_is_gone(world: World) ->
     refused = gamma.refused("replay", at=3)
 
     assert refused.code == "INVALID_ARGUMENT"
-    assert f"event {first}" in refused.message
+    assert f"event {first}" in refused.message and refused.facts["first_event_id"] == first
     room.close()
 
 

@@ -50,7 +50,8 @@ def as_of(tx: Tx, upto: int) -> Scene:
     if kept is None and count < upto:
         first = tx.one(SQL.first_keyframe)
         begins = tx.last_event if first is None or first.event is None else first.event
-        raise _refused("OUT_OF_RANGE", f"What was before event {begins} is no longer kept; replay from there on.")
+        message = f"What was before event {begins} is no longer kept; replay from there on."
+        raise _refused("OUT_OF_RANGE", message, first_event_id=begins)
     if count > REPLAY_EVENTS_MAX:
         raise Refusal(
             "LIMIT_EXCEEDED",
@@ -181,5 +182,5 @@ def _reviews(tx: Tx, found: Scene, limit: int) -> list[dict[str, Any]]:
     ]
 
 
-def _refused(code: str, message: str) -> Refusal:
-    return Refusal("INVALID_ARGUMENT", message, [{"field": "at", "code": code, "message": message}])
+def _refused(code: str, message: str, **facts: int) -> Refusal:
+    return Refusal("INVALID_ARGUMENT", message, [{"field": "at", "code": code, "message": message}], **facts)

@@ -229,6 +229,15 @@ def test_in_a_drawing_what_waits_stands_behind_and_no_arrow_crosses_a_box() -> N
             assert not crossed
 
 
+def test_a_replay_is_asked_for_by_number_or_by_time(busy: Terminal) -> None:
+    latest = busy("--json", "replay").json["at"]
+    assert busy("--json", "replay", "--at", "0s").json["at"] == latest
+    assert busy("--json", "replay", "--at", "2001-01-01").json["counts"] == {"finished": 0}
+    assert busy("--json", "replay", "--at", "#2").json["at"] == 2
+    assert busy("replay", "--at", "yesterday").code == "INVALID_ARGUMENT"
+    assert busy("replay", "--at", str(latest + 1)).code == "INVALID_ARGUMENT"
+
+
 # --- what is registered ---------------------------------------------------------------------------------------------
 
 

@@ -116,6 +116,10 @@ class Run:
                 # Everything else is looked at first: an attempt is sought only under a name that can be one.
                 self._check(command.operation, asked | {name: _LIKELY[name] for name in absent})
                 asked |= self._derived(command, asked, absent)
+            if command.operation.name == "replay" and isinstance(asked.get("at"), str):
+                from clearway.surfaces import eventtimes
+
+                asked["at"] = eventtimes.last(self, "at", asked["at"])
             if not self.as_json and command.words == "issue list" and not _CHOOSES.intersection(asked):
                 return self._unfinished(command.operation, asked)
             return self.ask(command.operation, **asked)

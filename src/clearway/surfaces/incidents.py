@@ -7,23 +7,21 @@ taken out, sessions have short names, and the home folder and this machine's nam
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime, timedelta
 from typing import Any, cast
 
 from clearway import __version__, clock, paths
 from clearway.catalog import OPERATIONS
 from clearway.errors import Refusal
 from clearway.limits import CHANGES_MAX, INCIDENT_EVENTS_DEFAULT, INCIDENT_EVENTS_MAX
+from clearway.surfaces import eventtimes
 from clearway.surfaces.asking import Run
 from clearway.surfaces.pages import Document
 from clearway.surfaces.render import Paper, Result, count
 from clearway.surfaces.stories import facts
-from clearway.untrusted import folded, redacted
+from clearway.untrusted import redacted
 
 _AROUND = 25  # events before and after one
 _ROOM_ITEMS = 50
-_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 # What an event says that is no concern of whoever reads the report.
 _LEFT_OUT = frozenset({"checkout", "note", "comment", "cwd", "command"})
 _GRAVE = {
@@ -68,12 +66,14 @@ def span(run: Run, given: dict[str, str | None]) -> Span:
         "path": "" if given["path"] is None else paths.key(given["path"].strip("/")),
     }
     if given["event"] is not None:
-        middle = max(1, min(latest, _number(run, "event", given["event"], latest)))
+        middle = max(1, min(latest, eventtimes.number(run, "event", given["event"], latest)))
         return Span(max(1, middle - _AROUND), min(latest, middle + _AROUND), **about)
-    last = latest if given["to"] is None else _number(run, "to", given["to"], latest)
+    last = latest if given["to"] is None else eventtimes.number(run, "to", given["to"], latest)
     many = INCIDENT_EVENTS_MAX if any(about.values()) else INCIDENT_EVENTS_DEFAULT
     first = (
-        max(1, last - many + 1) if given["from"] is None else _number(run, "from", given["from"], latest, after=True)
+        max(1, last - many + 1)
+        if given["from"] is None
+        else eventtimes.number(run, "from", given["from"], latest, after=True)
     )
     if first > last:
         raise Refusal("INVALID_ARGUMENT", "Nothing happened in that span.")
@@ -218,52 +218,3 @@ def _scene(run: Run, at: int) -> Result | None:
         if refusal.code in ("INVALID_ARGUMENT", "LIMIT_EXCEEDED"):  # it is no longer known
             return None
         raise
-
-
-# --- when that was ----------------------------------------------------------------------------------------------------
-
-
-def _number(run: Run, name: str, given: str, latest: int, *, after: bool = False) -> int:
-    """An event by its number, or by the time it happened. after: the first one at or after that time, else the last."""
-    text = given.strip().removeprefix("#")
-    if text.isascii() and text.isdigit() and len(text) < 17:
-        number = int(text)
-        if not 0 < number <= latest:
-            raise Refusal("INVALID_ARGUMENT", f"--{name}: events are numbered from 1 to {latest}.")
-        return number
-    wall = _wall(run, name, text)
-
-    def at(number: int) -> int:
-        """When the first event happened that is kept from this number on."""
-        page = run.ask(OPERATIONS["get_changes"], since_event_id=number - 1, limit=1)["events"]
-        return round(datetime.fromisoformat(page[0]["at"]).timestamp()) if page else wall
-
-    low, high = 1, latest + 1
-    while low < high:
-        middle = (low + high) // 2
-        if at(middle) < wall + (not after):
-            low = middle + 1
-        else:
-            high = middle
-    return low if after else low - 1
-
-
-def _wall(run: Run, name: str, text: str) -> int:
-    """A time in seconds: `14:08` today, `2h` ago, or as ISO 8601 has it."""
-    now = datetime.fromtimestamp(run.rooms.clock.wall() / 1_000).astimezone()
-    if text[:-1].isascii() and text[:-1].isdigit() and len(text) < 8 and text[-1:] in _UNITS:
-        return round((now - timedelta(seconds=int(text[:-1]) * _UNITS[text[-1]])).timestamp())
-    ways: tuple[Callable[[], datetime], ...] = (
-        lambda: datetime.combine(now.date(), datetime.strptime(text, "%H:%M").time(), now.tzinfo),
-        lambda: datetime.fromisoformat(text),
-    )
-    for way in ways:
-        try:
-            return round(way().timestamp())
-        except (ValueError, OverflowError, OSError):
-            continue
-    raise Refusal(
-        "INVALID_ARGUMENT",
-        f"--{name}: {folded(text, 40)} is neither an event's number nor a time such as 14:08, 2h or "
-        f"{now:%Y-%m-%dT%H:%M}.",
-    )
