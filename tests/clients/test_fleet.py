@@ -1,7 +1,7 @@
 """A night of workers with real clients: Claude Code and Codex on a model that obeys the words in each item.
 
 The arrangement and the checker are those of tests/worker/fleet.py; here every run is a real client with its own hooks
-and tools, whose provider is slow, has enough, breaks or never answers. CLEARWAY_TEST_FLEET=1 plays it; it takes minutes.
+and tools, whose provider is slow, has enough, breaks or never answers. CLEARWAY_TEST_FLEET=1 plays it, for minutes.
 """
 
 from __future__ import annotations
