@@ -29,7 +29,7 @@ def board(output: str | None, form: str | None) -> None:
 @click.command()
 @click.option("--once", is_flag=True, help="Print the page and leave; so it is anyway without a terminal.")
 def top(once: bool) -> None:
-    """Watch the room: what needs you, who is here, what is held and how long still, tasks, limits, and what waits."""
+    """Watch the room: what needs you, who is here, what is held and how long still, tasks, limits."""
     import sys
 
     from clearway.surfaces import top as page
