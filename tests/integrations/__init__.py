@@ -1,0 +1,1 @@
+"""What other programs take from us. A package, since other folders have files of the same names."""
