@@ -139,6 +139,10 @@ WRONG: dict[str, tuple[Callable[[], str], str, str]] = {
         lambda: document(issue(1, TASK, status="blocked")),
         *("INVALID_ARGUMENT", "$[1].blocked_reason"),
     ),
+    "a number that leaves none": (
+        lambda: document(issue(2**53 - 1, TASK)),
+        *("INVALID_ARGUMENT", "$[1].number"),
+    ),
     "a title too long": (lambda: document(issue(1, TASK, title="x" * 301)), "LIMIT_EXCEEDED", "$[1].title"),
     "NUL": (lambda: document(issue(1, TASK, title="a\0b")), "INVALID_ARGUMENT", "$[1].title"),
     "half a surrogate pair": (lambda: document(issue(1, TASK, title="\ud800")), "INVALID_ARGUMENT", "$[1].title"),

@@ -44,6 +44,7 @@ PAST = "past_change"
 _NAME_CHARS = 64
 _WHERE = Where("", Clock())
 _DATA_BYTES_MAX = 65_536
+_COUNT_MAX = 1_000_000_000  # of numbers and versions: here they go on from what a document says
 _WALL_MAX = 253_402_300_799_999  # the end of the year 9999
 
 
@@ -145,7 +146,7 @@ _AT = Moment()
 _AGENT = Text(limits.AGENT_NAME_CHARS_MAX + _NAME_CHARS)
 _TITLE = Text(limits.TITLE_CHARS_MAX)
 _STEPS = Many(Text(limits.STEP_CHARS_MAX), limits.STEPS_MAX)
-_VERSION = Whole(1, limits.NUMBER_MAX)
+_VERSION = Whole(1, _COUNT_MAX)
 _PAST = Part(Shape({"type": Choice(HISTORY), "at": _AT, "agent": _AGENT, "data": Facts()}))
 
 HEADER = Shape(
@@ -178,7 +179,7 @@ SHAPES = {
     "issue": Shape(
         {
             "id": _ID,
-            "number": Whole(1, limits.NUMBER_MAX),
+            "number": Whole(1, _COUNT_MAX),
             "type": Choice(lifecycle.TYPES),
             "title": _TITLE,
             "description": Text(limits.DESCRIPTION_CHARS_MAX, blank=True),
