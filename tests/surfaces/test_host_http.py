@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import os
 import re
 import socket
 import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,9 @@ from tests.surfaces.hosted import Hosted, hosted
 
 from clearway import catalog
 from clearway.config import Caller, Settings
-from clearway.limits import HOST_LINE_BYTES_MAX
+from clearway.limits import HOST_LINE_BYTES_MAX, HOST_WORKERS_AT_ONCE
 from clearway.rooms import Rooms
-from clearway.surfaces import hooks, http_mcp
+from clearway.surfaces import hooks, host_full, http_mcp
 from clearway.surfaces import http as http_surface
 
 
@@ -319,6 +321,33 @@ def test_those_who_connect_and_say_nothing_are_left(
             assert one.recv(10) == b"", "it is closed without a word"
             one.close()
         assert web.ask("GET", "/healthz")[0] == 200
+
+
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_whoever_leaves_before_the_answer_is_no_defect(web: Web, has_begun: bool) -> None:
+    """Issue 5, "Bad input and faults": dead peers."""
+    assert web.ask("GET", "/healthz")[0] == 200
+    assert web.running.host.http is not None
+    behind, turns, go = web.running.host.http._http, host_full.loop(), threading.Event()
+    assert behind is not None
+    begun = [threading.Event() for _ in range(HOST_WORKERS_AT_ONCE)]
+
+    def wait(worker: object, place: int) -> None:
+        begun[place].set()
+        go.wait(20)
+
+    asked = [
+        asyncio.run_coroutine_threadsafe(behind.in_a_worker(lambda worker, place=place: wait(worker, place)), turns)
+        for place in range(HOST_WORKERS_AT_ONCE)
+    ]
+    assert all(each.wait(20) for each in begun)
+    if not has_begun:
+        asked.append(asyncio.run_coroutine_threadsafe(behind.in_a_worker(lambda _: None), turns))
+    asked[-1].cancel()
+    for _ in range(3):  # it has been told when the loop has turned a few times
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), turns).result(20)
+    go.set()
+    assert web.ask("GET", "/healthz")[0] == 200
 
 
 def test_a_slow_client_holds_up_nobody(web: Web) -> None:

@@ -165,6 +165,8 @@ class FullTalk:
         made: Future[Done] = Future()
 
         def work(worker: Worker) -> None:
+            if not made.set_running_or_notify_cancel():  # whoever asked has left
+                return
             try:
                 made.set_result(act(worker))
             except BaseException as error:
