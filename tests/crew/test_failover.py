@@ -62,6 +62,15 @@ def test_what_a_limited_agent_has_not_begun_goes_to_its_fallback_after_the_grace
     assert f'"task":{task}' in moved.data
 
 
+def test_a_limit_that_is_said_again_and_again_holds_up_nobody(crew: Crew) -> None:
+    """`provider sync` may ask every few seconds."""
+    task = give(crew.alpha, to="codex")
+    for _ in range(6):
+        crew.codex.ask("report_limit", until="2h")
+        crew.world.clock.forward(seconds=10)
+    assert taken(crew.claude)["task_id"] == task
+
+
 def test_everybody_is_told_that_a_task_went_elsewhere(crew: Crew) -> None:
     task = give(crew.alpha, to="codex")
     crew.codex.ask("read_inbox")

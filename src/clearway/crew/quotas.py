@@ -86,6 +86,7 @@ def list_limits(tx: Tx) -> dict[str, Any]:
 def note(tx: Tx, agent: str, *, until: int | None, reason: str, source: str) -> int:
     """An agent is at its limit. until: in so many ms it is over, None if nobody said so. The event that tells of it."""
     known = tx.one(SQL.find, agent=agent)
+    since = known if known is not None and stops(tx, known) else None  # said again, it is no younger for that
     at = None if until is None else tx.now + until
     said = folded(redacted(reason), PURPOSE_CHARS_MAX)
     facts: dict[str, Any] = {"limited": agent, "source": source}
@@ -99,8 +100,11 @@ def note(tx: Tx, agent: str, *, until: int | None, reason: str, source: str) -> 
         reason=said,
         source=source,
         event=event if known is None else known.event,
-        now=tx.now,
-        wall=tx.wall,
+        **(
+            {"now": tx.now, "wall": tx.wall}
+            if since is None
+            else {"now": since.reported_at, "wall": since.reported_wall}
+        ),
     )
     return event
 
