@@ -102,6 +102,20 @@ def test_the_board_fits_every_width_and_moves_nothing_for_whoever_wants_no_motio
     person.context.close()
 
 
+def test_nothing_on_the_page_moves_when_it_comes(chromium: Any, busy: tuple[Room, Hosted]) -> None:
+    person = Person(chromium, busy[1])
+    person.page.add_init_script(SHIFTS)
+    page = person.come_in()
+    page.wait_for_selector(".feed li .what")
+    assert sum(page.evaluate("window.shifts")) < 0.02
+    person.context.close()
+
+
+SHIFTS = """window.shifts = []
+new PerformanceObserver(found => window.shifts.push(...found.getEntries().map(each => each.value)))
+  .observe({type: 'layout-shift', buffered: true})"""
+
+
 def test_many_issues_do_not_hold_up_the_page(chromium: Any, room: Room, host: Hosted) -> None:
     """5,000 issues: the page holds what is looked at and no more, and is told so by its size, not by a clock."""
     for start in range(0, 5_000, 50):

@@ -11,6 +11,7 @@ const time = seconds => seconds == null ? '–' : seconds < 90 ? `${seconds} s` 
 export default function Figures() {
   const [days, choose] = useState(30)
   const {reply, refused, again} = useAsked(() => ask('stats', {days}), [days])
+  const spent = useAsked(() => ask('get_costs'), []).reply?.total
   const events = use(now => now.events)
   if (!reply) return html`<${Failure} of=${refused} retry=${again} />${!refused && html`<${Still} />`}`
   const codes = Object.entries(reply.refusals.by_code).sort((one, two) => two[1] - one[1]).slice(0, 4)
@@ -25,6 +26,7 @@ export default function Figures() {
     <${Figure} name="Recovery, half" value=${time(recovery.p50_seconds)} about=${recovery.p95_seconds == null ? 'nothing was lost' : `one in twenty takes longer than ${time(recovery.p95_seconds)}`} />
     <${Figure} name="Hook, half" value=${hooks.p50_ms == null ? '–' : `${hooks.p50_ms} ms`} about=${hooks.p95_ms == null ? 'no call was counted' : `one in twenty takes longer than ${hooks.p95_ms} ms · ${plural(hooks.calls, 'call')}`} />
     <${Figure} name="Put before models" value=${size(hooks.bytes_injected)} about=${hooks.calls ? `${Math.round(hooks.bytes_injected / hooks.calls)} B a call` : ''} />
+    ${spent && (spent.input_tokens || spent.output_tokens) ? html`<${Figure} name="Spent" value=${spent.cost_usd == null ? `${Math.round((spent.input_tokens + spent.output_tokens) / 1000)}k` : `$${spent.cost_usd.toFixed(2)}`} about=${`${spent.input_tokens.toLocaleString()} tokens read, ${spent.output_tokens.toLocaleString()} written`} />` : null}
     <${Figure} name="Unchecked today" value=${hooks.unchecked_24h} about="calls that passed because nothing could be asked" />
   </dl>
   <p class="dim quiet">The lines show the events this page knows, oldest to newest.</p>`

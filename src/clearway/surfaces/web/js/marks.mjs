@@ -20,7 +20,15 @@ export const Path = ({path}) => html`<a class="path" href=${href({panel: ['path'
 // A path may break after a slash, and only there.
 export const breakable = path => String(path).split(/(?<=\/)/).flatMap((part, n) => n ? [html`<wbr />`, part] : [part])
 
-export const Issue = ({id, title}) => html`<a class="issue-id" href=${href({panel: ['issue', id]})} title=${title || id}>${id}</a>`
+// What the board says of an issue, for whoever rests on its name.
+function about(id) {
+  for (const [name, cards] of Object.entries(state.board?.columns || {})) {
+    const card = cards.find(each => each.display_id === id)
+    if (card) return `${card.title}\n${COLUMNS[name].toLowerCase()}${card.live ? `, with ${who(card.live.agent, card.live.session)}` : ''}${card.waits_for ? `, waits for ${card.waits_for.join(', ')}` : ''}`
+  }
+  return id
+}
+export const Issue = ({id}) => html`<a class="issue-id" href=${href({panel: ['issue', id]})} title=${about(id)}>${id}</a>`
 // Of the newest messages the words are known.
 export function MessageLink({id}) {
   const known = state.roster?.messages.find(each => each.message_id === id)

@@ -150,6 +150,8 @@ function OneAgent({id}) {
   const session = here?.session || (same.length === 1 ? same[0].session : id)
   const one = here || (same.length === 1 ? same[0] : null)
   const attempts = useAsked(() => ask('list_attempts', {limit: 60}), [id], event => /^attempt/.test(event.type))
+  const letters = useAsked(() => ask('list_messages', {agent, limit: 60}), [agent], event => /^message_|^task_/.test(event.type))
+  const untaken = (letters.reply?.items || []).filter(each => each.to.split('#')[0] === agent && (each.state === 'queued' || each.state === 'seen'))
   const paths = (state.holdings?.paths || []).filter(each => each.session === session || (!here && each.agent === id))
   const did = events.filter(event => event.session === session || event.agent === id).slice(-60).reverse()
   const work = (attempts.reply?.items || []).filter(each => each.session === session || (!here && each.agent === id))
@@ -163,6 +165,7 @@ function OneAgent({id}) {
       ${one.doing && html`<dt>doing</dt><dd>${one.doing}</dd>`}
       ${one.issue && html`<dt>works on</dt><dd><${Issue} id=${one.issue} /></dd>`}
       ${one.limited_until && html`<dt>limited</dt><dd>until <${Hour} at=${one.limited_until} /></dd>`}
+      ${untaken.length ? html`<dt>not taken</dt><dd><a href=${href({view: 'messages', rest: [agent], panel: null})}>${plural(untaken.length, 'message')}</a>, the oldest <${Ago} at=${untaken.at(-1).at} /></dd>` : null}
       <dt>hooks</dt><dd>${one.hooks ? html`<span class="advisory">advisory only: an edit of what others hold is not refused</span>` : 'enforced'}</dd>` : !same.length && html`<dt>presence</dt><dd>not here</dd>`}
     </dl>
     ${same.length > 1 && html`<ul class="relations">${same.map(each => html`<li><${Agent} agent=${each.agent} session=${each.session} /> ${each.presence}</li>`)}</ul>`}

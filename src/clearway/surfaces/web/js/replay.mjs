@@ -7,7 +7,8 @@ import {told, exact, loudness} from './words.mjs'
 
 let turn = 0
 const kept = new Map()
-async function look(at) {
+// Show the room as it was after an event.
+export async function look(at) {
   const mine = ++turn
   const known = kept.get(`${state.room.project} ${at}`)
   set({replay: {...state.replay, at, reply: known || state.replay?.reply || null, refused: null}})

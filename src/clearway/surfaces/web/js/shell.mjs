@@ -166,20 +166,21 @@ function Held() {
 export function Shell() {
   const at = usePlace()
   const drawer = use(now => now.drawer), guard = use(now => now.roster?.guard), replay = use(now => now.replay)
+  const known = use(now => Boolean(now.board || now.failures.board))
   useEffect(() => { set({drawer: false}) }, [at.view, at.panel?.join('/')])
   const tab = at.view === 'search' ? '' : at.view
   return html`<div class=${'frame' + (replay ? ' replaying' : '') + ` at-${at.view}` + (at.panel ? ' with-panel' : '')}>
     <a class="skip" href="#view" onClick=${event => { event.preventDefault(); document.getElementById('view').focus() }}>To the view</a>
     <${Top} />
-    <aside class=${'side' + (drawer ? ' open' : '')} aria-label="Agents and held paths"><${Agents} /><${Held} /></aside>
+    <aside class=${'side' + (drawer ? ' open' : '')} aria-label="Agents and held paths">${known && html`<${Agents} /><${Held} />`}</aside>
     ${drawer && html`<div class="veil" onClick=${() => set({drawer: false})}></div>`}
-    <main>
+    ${!known ? html`<main key="soon" aria-busy="true"><div class="view"><${Still} /></div></main>` : html`<main key="here">
       ${guard && html`<p class="guard-off" role="status">The guard is switched off: every edit passes${guard.until ? html` until ${guard.until}` : ''}. <code>clearway on</code> switches it on.</p>`}
       ${!replay && html`<${Needs} />`}
       <nav class="tabs" aria-label="Views">${TABS.map(([view, name]) => html`<a href=${href({view})} class=${tab === view ? 'here' : ''} aria-current=${tab === view ? 'page' : undefined}>${name}</a>`)}</nav>
       <div id="view" class=${'view view-' + at.view} tabindex="-1"><${View} /></div>
       ${(at.view === 'board') && html`<${Feed} />`}
-    </main>
+    </main>`}
     <${Panel} />
     <${Replay} />
     <${Dialog} /><${Said} />

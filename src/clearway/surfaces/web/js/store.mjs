@@ -111,18 +111,20 @@ export async function enter(room) {
   stop = null
   chooseRoom(room.project)
   set({room, board: null, holdings: null, roster: null, tasks: null, overdue: null, events: [], connection: 'new', failures: {}, replay: null, refusedToday: 0})
-  let board
-  try {
-    board = await READ.board()
-  } catch (refused) {
-    if (state.room === room) set({failures: {board: refused}, connection: 'lost'})
+  const names = Object.keys(READ)
+  const found = await Promise.allSettled(names.map(name => READ[name]()))
+  if (state.room !== room) return
+  // All at once, so that nothing on the page moves when it comes.
+  const first = {failures: {}}
+  found.forEach((each, n) => { if (each.status === 'fulfilled') first[names[n]] = each.value; else first.failures[names[n]] = each.reason })
+  const board = first.board
+  if (!board) {
+    set({failures: first.failures, connection: 'lost'})
     setTimeout(() => state.room === room && !state.board && enter(room), 3000)
     return
   }
-  if (state.room !== room) return
   const latest = board.latest_event_id
-  set({board})
-  touch('roster', 'holdings', 'tasks', 'overdue')
+  set(first)
   stop = listen(latest, hear, connection => set({connection}))
   const since = Math.max(0, latest - 200)
   const [past, refused] = await Promise.all([
