@@ -13,6 +13,7 @@ from tests.conftest import HOST, Agent, HandClock, HandLiveness, World
 from clearway import replay, scene
 from clearway.clock import Clock
 from clearway.config import Caller
+from clearway.crew import briefing
 from clearway.room import Room, open_room
 
 Rooms = Callable[..., Agent]
@@ -402,3 +403,18 @@ def test_whatever_a_past_change_told_comes_back_as_it_was(world: World, elsewher
     for agent in (two, three):
         history = next(each for each in records(exported(agent)) if each.get("record") == "issue")["history"]
         assert sorted(map(json.dumps, (each["data"] for each in history))) == sorted(map(json.dumps, told))
+
+
+@one_direction
+def test_what_happened_elsewhere_is_no_news_and_in_no_figure(world: World, elsewhere: Rooms) -> None:
+    """A quiet turn stays quiet after an import, and the figures of a room are its own."""
+    document = (Path(__file__).parent.parent / "formats" / "rhizome.json").read_text(encoding="utf-8")
+    other, reader = elsewhere("gemini"), world.agent("reader")
+
+    def news() -> str:
+        return other.room.run(briefing.news, caller=reader.caller)
+
+    news()
+    assert other.ask("apply_import", document=document)["created"]["attempts"] == 5
+    assert news() == ""
+    assert other.ask("stats")["recovery"]["lost"] == 0, "one of them had expired there"

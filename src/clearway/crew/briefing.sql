@@ -32,8 +32,10 @@ SELECT briefed_event FROM session WHERE id = :session
 -- name: keep_briefed
 UPDATE session SET briefed_event = :event WHERE id = :session
 
+-- What was imported is no news, however new it is here.
 -- name: news
 SELECT e.type, e.agent, i.number, i.title FROM event e JOIN issue_name i ON i.id = e.issue
 WHERE e.id > :since AND e.session <> :session
   AND e.type IN ('attempt_started', 'attempt_completed', 'attempt_failed', 'attempt_interrupted', 'attempt_expired')
+  AND instr(e.data, '"imported":true') = 0
 ORDER BY e.id LIMIT :limit
