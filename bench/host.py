@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,8 @@ def figures(rounds: int) -> list[Figure]:
         here.tell(here.hook("settle", third, lambda _: prompt("Go on.")))
         timings = measure([*references(here), *quick(here, holder, other, third)], rounds)
         bare = timings["bare"].median
-        return [*_hook_rows(timings), *relay_rows(here, running, rounds, bare), idle_row(running)]
+        idle = idle_row(running)
+        return [*_hook_rows(timings), *relay_rows(here, running, rounds, bare), http_row(here, running, rounds), idle]
 
 
 @contextmanager
@@ -183,6 +185,43 @@ def relay_rows(here: World, running: dict[str, Any], rounds: int, bare: float) -
         ),
         at_most("host, memory with 16 agents", memory_mib(running["pid"]), 80, "MiB"),
     ]
+
+
+def http_row(here: World, running: dict[str, Any], rounds: int) -> Figure:
+    """Calls of a tool over Streamable HTTP, one after the other on one connection."""
+    token = Path(here.environ["CLEARWAY_HOME"], "run", "http-token").read_text().strip()
+    named = {
+        "Authorization": f"Bearer {token}",
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+        "Clearway-Cwd": str(here.repository),
+    }
+    connection = HTTPConnection(running["http"].removeprefix("http://"), timeout=30)
+
+    def say(message: dict[str, Any]) -> dict[str, Any]:
+        connection.request("POST", "/mcp", json.dumps({"jsonrpc": "2.0", **message}), named)
+        answer = connection.getresponse()
+        named.setdefault("Mcp-Session-Id", answer.getheader("mcp-session-id", ""))
+        said = answer.read()
+        return json.loads(said) if said else {}
+
+    say({"id": 0, "method": "initialize", "params": HELLO})
+    named["Mcp-Protocol-Version"] = HELLO["protocolVersion"]
+    say({"method": "notifications/initialized"})
+    call = {"id": 1, "method": "tools/call", "params": {"name": "list_issues", "arguments": {}}}
+    say(call)
+    took: list[float] = []
+    before = cpu_ms(running["pid"])
+    for _ in range(rounds * 8):
+        start = time.perf_counter()
+        answer = say(call)
+        took.append((time.perf_counter() - start) * 1_000)
+        if answer["result"]["isError"]:
+            raise RuntimeError(str(answer)[:500])
+    each = (cpu_ms(running["pid"]) - before) / len(took)
+    connection.close()
+    note = f"host {each:.2f} ms each"
+    return at_most("MCP call over Streamable HTTP, median", statistics.median(took), 1.5, "ms", note=note)
 
 
 def idle_row(running: dict[str, Any], seconds: float = 10) -> Figure:
