@@ -27,6 +27,8 @@ def perform(run: Run, *, host: str, port: int, open_it: bool, log_out: bool) -> 
         raise Refusal("FORBIDDEN", "The web room is the human's; an agent has the room in its tools.")
     if port:
         _move(run, port)
+    if not host_start.is_wanted(run.settings.environ) and host_start.status(run.settings.home) is None:
+        raise Refusal("STORAGE_CONFIGURATION", "CLEARWAY_HOST=off: no host is started, and the page is served by one.")
     host_start.start(run.settings.home, run.settings.environ)
     if log_out:
         ended = _asked(run, "web_log_out")["ended"]
@@ -36,6 +38,8 @@ def perform(run: Run, *, host: str, port: int, open_it: bool, log_out: bool) -> 
             say(f"{ended} browser{' is' if ended == 1 else 's are'} logged out.")
         return 0
     link = _link(run)
+    if port and f":{port}/" not in link:
+        mention(f"port {port} is taken by something else; the host listens on another one")
     if run.as_json:
         say_json({"url": link})
     else:
