@@ -86,6 +86,11 @@ def test_everybody_is_told_that_a_task_went_elsewhere(crew: Crew) -> None:
     assert f"Your task #{task} went to claude-code at" in between_calls(crew.codex)
     (item,) = crew.claude.ask("read_inbox")["items"]
     assert (item["message_id"], item["state"]) == (task, "queued")
+    from clearway.crew import briefing
+
+    back = crew.world.agent("codex")
+    brief = back.room.run(briefing.brief, caller=back.caller, writes=False)
+    assert f"leave them there: #{task} to claude-code." in brief, "whoever comes back is told, too"
     refused = crew.codex.refused("accept_message", message_id=task)
     assert refused.code == "NOT_YOURS" and "claude-code" in refused.message
 

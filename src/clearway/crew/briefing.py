@@ -74,10 +74,20 @@ def _mine(tx: Tx) -> list[str]:
     left = None if lines else tx.one(SQL.own_checkpoint, session=tx.caller.key)
     if left is not None:
         lines.append(f"Where you were: {folded(left.content, _CHECKPOINT_CHARS)}")
+    lines += _moved(tx)
     held = tx.all(SQL.paths_of, session=tx.caller.key, gone=paths)
     if held:
         lines.append(f"You hold {_paths(held)}.")
     return lines
+
+
+def _moved(tx: Tx) -> list[str]:
+    """What was for this agent and went to another one that is not done with it: a client that comes back is told."""
+    rows = tx.all(SQL.moved, agent=tx.caller.agent, limit=_PATHS_SHOWN)
+    if not rows:
+        return []
+    named = ", ".join(f"#{row.id} to {folded(row.recipient, 40)}" for row in rows)
+    return [f"Tasks that were yours went to others when you could not take them; leave them there: {named}."]
 
 
 def _task(tx: Tx, task: Row) -> str:

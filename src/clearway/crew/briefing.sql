@@ -23,6 +23,11 @@ SELECT l.fence AS id, l.task, l.session, l.started, l.expires_at, m.sender, m.te
 FROM task_lease l JOIN message m ON m.id = l.task
 WHERE l.session = :session AND l.status = 'held' AND instr(:gone, ' ' || l.fence || ' ') = 0 ORDER BY l.fence LIMIT 5
 
+-- name: moved
+SELECT m.id, m.recipient FROM message m JOIN task t ON t.id = m.id
+WHERE m.addressed_to = :agent AND m.recipient <> :agent AND t.state IN ('pending', 'leased', 'started')
+ORDER BY m.id DESC LIMIT :limit
+
 -- name: own_checkpoint
 SELECT content FROM session_checkpoint WHERE session = :session
 

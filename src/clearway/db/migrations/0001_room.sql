@@ -124,6 +124,7 @@ CREATE INDEX message_recipient ON message (recipient, id);
 CREATE INDEX message_sender ON message (sender, id);
 CREATE INDEX message_expiry ON message (expires_at) WHERE expires_at IS NOT NULL AND state IN ('queued', 'seen');
 CREATE INDEX message_moved ON message (recipient) WHERE addressed_to IS NOT NULL AND state IN ('queued', 'seen');
+CREATE INDEX message_first ON message (addressed_to) WHERE addressed_to IS NOT NULL;
 CREATE INDEX message_session ON message (recipient_session) WHERE recipient_session IS NOT NULL;
 
 -- What somebody is asked to do (crew/tasks.py): a message of the kind task, under the same number. `attempts`: how often
