@@ -9,17 +9,22 @@ progress is ready.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, cast
 
 from clearway import config, lifecycle, limits
 from clearway.clock import stable_id
+from clearway.kinds import Problem
 from clearway.untrusted import folded
 from clearway.work.transfer_documents import Faults, Pieces, Text, Unreadable
-from clearway.work.transfer_records import HISTORY
+from clearway.work.transfer_records import HISTORY, Moment
 from clearway.work.transfer_survey import Item
 
 Value = dict[str, Any]
 _NAME_CHARS = 64
+_MOMENT = Moment()
+_IDS_KEPT = 200_000
+_LINES = 500  # whose records are given together
 _FACT_CHARS = 300
 _LABEL = limits.LABEL_CHARS_MAX
 
@@ -34,6 +39,7 @@ class _Foreign:
         self.project: Value = {}
         self.left_out: list[str] = []
         self._left: set[str] = set()
+        self._ids: dict[str, str] = {}
 
     def _leave_out(self, path: str) -> None:
         if path not in self._left and len(self._left) < limits.IMPORT_CONFLICTS_SHOWN:
@@ -41,7 +47,15 @@ class _Foreign:
             self.left_out.append(path)
 
     def _id(self, *parts: Any, wall: str | None = None) -> str:
-        return stable_id("\0".join([self.name, *map(str, parts)]), wall_of(wall))
+        text = "\0".join([self.name, *map(str, parts)])
+        if wall is not None:
+            return stable_id(text, wall_of(wall))
+        known = self._ids.get(text)  # of an issue: it is named again and again
+        if known is None:
+            if len(self._ids) >= _IDS_KEPT:
+                self._ids.clear()
+            known = self._ids[text] = stable_id(text)
+        return known
 
     def _cut(self, content: Any, path: str) -> Any:
         """A remark that is longer than one may be here."""
@@ -58,11 +72,8 @@ class _Foreign:
 
 def wall_of(text: Any) -> int | None:
     """A time in milliseconds, or None where there is none that can be read."""
-    from clearway.arguments import Problem
-    from clearway.work.transfer_records import Moment
-
     try:
-        return Moment().check(text, "", cast("Any", None))
+        return _MOMENT.check(text, "", cast("Any", None))
     except Problem:
         return None
 
@@ -323,12 +334,14 @@ class Beads(_Foreign):
             epic = _epic_of(value["id"], parents, epics)
             yield Item("issue", self._issue(value, epic, f"$[{place}]"), f"$[{place}]", line, {"type": "issue_type"})
         seen: set[tuple[str, str, str]] = set()
-        for place, line, value in self._each():
-            yield from self._relations(value, epics, seen, f"$[{place}]", line, faults)
-        for place, line, value in self._each():
-            yield from self._comments(value, f"$[{place}]", line)
-        for place, line, value in self._each():
-            yield from self._artifacts(value, f"$[{place}]", line)
+        lines = self._each()
+        while group := list(islice(lines, _LINES)):
+            for place, line, value in group:
+                yield from self._relations(value, epics, seen, f"$[{place}]", line, faults)
+            for place, line, value in group:
+                yield from self._comments(value, f"$[{place}]", line)
+            for place, line, value in group:
+                yield from self._artifacts(value, f"$[{place}]", line)
 
     def _each(self, faults: Faults | None = None) -> Iterator[tuple[int, int, Value]]:
         """The issues. What is deleted there is not brought here."""
