@@ -1,6 +1,7 @@
 """Services: what each system is given, compared with files that a person has read.
 
-CLEARWAY_WRITE_GOLDEN=1 writes those anew. What is done with it from the command line stands in tests/surfaces/test_standing.py.
+CLEARWAY_WRITE_GOLDEN=1 writes those anew. What is done with it from the command line stands in
+tests/surfaces/test_standing.py.
 """
 
 from __future__ import annotations
