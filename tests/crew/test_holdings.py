@@ -32,7 +32,11 @@ def test_a_held_path_says_by_whom_what_for_and_until_when(world: World, claude: 
     found = human.ask("get_holdings")
     shown = found["paths"][0]
     assert {name: shown[name] for name in ("path", "agent", "mode", "purpose", "issue", "until")} == {
-        "path": "src/a.py", "agent": "claude", "mode": "edit", "purpose": "auth", "issue": "ISSUE-1",
+        "path": "src/a.py",
+        "agent": "claude",
+        "mode": "edit",
+        "purpose": "auth",
+        "issue": "ISSUE-1",
         "until": granted["expires_at"],
     }
     assert [each["checkout"] for each in found["checkouts"]] == [shown["checkout"]]
