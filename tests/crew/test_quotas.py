@@ -84,7 +84,8 @@ def test_a_limit_without_an_end_is_not_guessed_to_be_over(world: World, pair: tu
 
 def test_after_its_end_one_task_is_tried_and_success_clears_it(world: World, pair: tuple[Agent, Agent]) -> None:
     alpha, beta = pair
-    give(alpha, "One"), give(alpha, "Two")
+    give(alpha, "One")
+    give(alpha, "Two")
     beta.ask("report_limit", until="1h")
     world.clock.forward(minutes=59)
     assert beta.ask("next_task")["waiting"]["until"]
@@ -118,7 +119,8 @@ def test_what_fails_is_tried_again_after_a_quarter_of_an_hour_and_four_times(
 
 def test_a_new_end_renews_a_limit(world: World, pair: tuple[Agent, Agent]) -> None:
     alpha, beta = pair
-    give(alpha), give(alpha)
+    give(alpha)
+    give(alpha)
     beta.ask("report_limit", until="1h")
     world.clock.forward(minutes=60)
     assert tries(world, beta)

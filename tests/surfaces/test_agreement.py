@@ -196,7 +196,7 @@ class CommandLine:
         self.spelled += words is not None
         words = words or ["call", operation, json.dumps(given)]
         environ = {**self._place.environ, "CLEARWAY_SESSION": f"s-{agent}"}
-        ended = self._terminal("--as", agent, "--json", *words, folder=self._place.repo, **environ)
+        ended = self._terminal("--as", agent, "--json", *words, stdin=b"", folder=self._place.repo, **environ)
         if ended.status == 0:
             return json.loads(ended.out)
         refusal = json.loads(ended.err.splitlines()[-1])

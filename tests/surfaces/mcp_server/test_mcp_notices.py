@@ -157,14 +157,14 @@ def test_a_client_that_wants_to_know_is_told_that_its_call_goes_on(
     agent.ask("create_issue", title="One")
     latest = agent.ask("get_changes")["latest_event_id"]
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        assert done > 0 and total is None and message
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        assert progress > 0 and total is None and message
         told.set()
 
     async def play() -> dict[str, Any]:
         async with Client(agent.server, client_info=agent.introduction, mode="legacy") as client:
             asked = {"since_event_id": latest, "wait_seconds": 30}
-            waiting = asyncio.ensure_future(client.call_tool("get_changes", asked, progress_callback=progress))
+            waiting = asyncio.ensure_future(client.call_tool("get_changes", asked, progress_callback=hear))
             await asyncio.wait_for(told.wait(), 20)
             await client.call_tool("create_issue", {"title": "Two"})
             (content,) = (await waiting).content
