@@ -15,7 +15,7 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import clearway
-from clearway import db
+from clearway import db, platforms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _FOLDERS = ("", "crew", "db", "guard", "surfaces/clients", "surfaces/moments", "
 def write(file: str, made_by: tuple[str | int, ...]) -> bool:
     """Make the file anew. made_by: what its reader looks for. False where nothing can be written: then it is done
     without."""
-    aside = f"{file}.{os.getpid()}"
+    aside = platforms.aside(file)
     try:
         os.makedirs(os.path.dirname(file), exist_ok=True)
         with open(aside, "xb") as opened:

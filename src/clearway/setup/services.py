@@ -201,7 +201,7 @@ def carry_out(plan: Plan, machine: Machine) -> None:
             platforms.make_private(os.path.dirname(file.path)) if file.path.startswith(machine.home) else os.makedirs(
                 os.path.dirname(file.path), exist_ok=True
             )
-            aside = f"{file.path}.{os.getpid()}"
+            aside = platforms.aside(str(file.path))
             with open(aside, "wb") as opened:
                 opened.write(file.data)
             os.replace(aside, file.path)
