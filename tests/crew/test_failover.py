@@ -144,6 +144,20 @@ def test_a_fallback_that_cannot_either_is_passed_over(crew: Crew) -> None:
     assert crew.recipient(waiting) == "codex", "nobody is well, so it stays"
 
 
+def test_who_gives_tasks_back_in_order_is_not_sick(crew: Crew) -> None:
+    """C47: a worker that is stopped twice has lost nothing."""
+    for _ in range(2):
+        given = give(crew.alpha, to="claude-code")
+        handed = crew.claude.ask("accept_message", message_id=given)
+        crew.claude.ask("report_limit", until="1m", task_id=given, task_token=handed["lease_token"])
+        crew.claude.ask("report_limit", clear=True)
+    task = give(crew.alpha, to="codex")
+    crew.codex.ask("report_limit", until="2h")
+    crew.world.clock.forward(minutes=1)
+    crew.world.room.settle()
+    assert crew.recipient(task) == "claude-code"
+
+
 def test_a_task_never_goes_in_circles_nor_back_to_who_asked(crew: Crew) -> None:
     """C47: it moves once along the chain."""
     task = give(crew.alpha, to="codex")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SQL = statements(__file__)
 _OPEN = frozenset({"pending", "leased", "started"})
+_WITHOUT_A_WORD = frozenset({"lapsed", "returned"})  # leases that ended before the work did
 
 
 def create(tx: Tx, id: int, paths: list[str]) -> None:
@@ -99,7 +100,7 @@ def held(tx: Tx, task: Row, token: str) -> Row:
         if ours or (lease.session == tx.caller.key and token == token_again(tx, lease)):
             return lease
     earlier = of_token(tx, task.id, token)
-    if earlier is not None and earlier.status == "lapsed":
+    if earlier is not None and earlier.status in _WITHOUT_A_WORD:
         who = f"; {folded(lease.agent, 40)} has it now" if lease is not None else ""
         raise Refusal(
             "LEASE_EXPIRED",
@@ -132,7 +133,7 @@ def end(tx: Tx, lease: Row, state: str) -> None:
 
 def give_back(tx: Tx, lease: Row) -> int:
     """Who has it cannot go on, and not for its own doing: anybody may take it, and it counts as no loss. Its number."""
-    tx.change(lapse.SQL.lapse_task, fence=lease.fence, wall=tx.wall)
+    tx.change(SQL.return_lease, fence=lease.fence, wall=tx.wall)
     tx.change(SQL.set_state, id=lease.task, state="pending")
     tx.change(lapse.SQL.return_message, id=lease.task)
     tx.tell("task_given_back", task=lease.task, fence=lease.fence, state="pending")
@@ -181,7 +182,7 @@ def adopt(tx: Tx, id: int, token: str, result: str | None) -> None:
     lease = of_token(tx, id, token)
     if lease is None or lease.status == "ended":
         return
-    over = lease.status == "lapsed" or has_lapsed(lapse.task_until(tx, lease), tx.now) or _is_dead(tx, lease)
+    over = lease.status in _WITHOUT_A_WORD or has_lapsed(lapse.task_until(tx, lease), tx.now) or _is_dead(tx, lease)
     if over and result is not None and lease.late_result is None:
         tx.change(SQL.keep_late, fence=lease.fence, result=redacted(result))
         tx.tell("late_result", task=id, fence=lease.fence)

@@ -46,6 +46,9 @@ UPDATE task_lease SET acted_at = :now, expires_at = :expires_at WHERE fence = :f
 -- name: end
 UPDATE task_lease SET status = 'ended', ended_wall = :wall WHERE fence = :fence
 
+-- name: return_lease
+UPDATE task_lease SET status = 'returned', ended_wall = :wall WHERE fence = :fence
+
 -- name: set_state
 UPDATE task SET state = :state WHERE id = :id
 

@@ -155,7 +155,7 @@ CREATE TABLE task_lease (
   task INTEGER NOT NULL REFERENCES task (id),
   session TEXT NOT NULL REFERENCES session (id),
   agent TEXT NOT NULL,
-  status TEXT NOT NULL CHECK (status IN ('held', 'ended', 'lapsed')),
+  status TEXT NOT NULL CHECK (status IN ('held', 'ended', 'lapsed', 'returned')),
   token_hash TEXT NOT NULL,
   started INTEGER NOT NULL CHECK (started IN (0, 1)),
   lease_ms INTEGER NOT NULL CHECK (lease_ms > 0),
