@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -408,6 +409,20 @@ def test_an_unused_a_misspelt_and_a_missing_statement_are_noticed() -> None:
     ]
 
 
+def test_nothing_stands_there_that_nobody_names() -> None:
+    broken = _unnamed(_sources(PACKAGE))
+    assert not broken, "\n".join(broken)
+
+
+def test_what_nobody_names_is_noticed() -> None:
+    old = Source("work/old.py", "OLD = 1\n@op\ndef asked(): return _made()\ndef _made(): ...")
+    namesake = Source("crew/new.py", "NEW = 2\n_kept = 1\nprint(NEW)")
+    assert _unnamed([old, namesake]) == [
+        "crew/new.py:2 nobody names _kept",
+        "work/old.py:1 nobody names OLD",
+    ]
+
+
 # What a hook loads, in a bare interpreter.
 
 HOOK_MAY_LOAD = {
@@ -634,6 +649,24 @@ def _statement_faults(sources: list[Source], known: dict[str, set[str]]) -> list
         faults += [f"{file}.sql has no {name}" for name in asked - here if file in known]
         faults += [f"{file}.sql: nobody uses {name}" for name in here - asked]
     return sorted(faults, key=lambda fault: (fault.startswith("there"), fault))
+
+
+def _unnamed(sources: list[Source]) -> list[str]:
+    """Functions and values of modules that stand nowhere else in the package; private ones, nowhere else in the module.
+    What is decorated is called by who decorates it."""
+    words = Counter(word for source in sources for word in re.findall(r"\w+", source.text))
+    faults: list[str] = []
+    for source in sources:
+        here = Counter(re.findall(r"\w+", source.text))
+        for node in source.tree.body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                names = [] if node.decorator_list else [node.name]
+            else:
+                targets = getattr(node, "targets", [getattr(node, "target", None)])
+                names = [target.id for target in targets if isinstance(target, ast.Name)]
+            once = (name for name in names if (here if name.startswith("_") else words)[name] == 1)
+            faults += (f"{source.path}:{node.lineno} nobody names {name}" for name in once if name[:2] != "__")
+    return sorted(faults)
 
 
 def _bound_statements(source: Source) -> dict[str, str]:

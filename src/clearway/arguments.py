@@ -11,7 +11,7 @@ import os
 import sys
 import typing
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from clearway import lifecycle, limits
 from clearway.clock import Clock
@@ -344,7 +344,6 @@ class ArtifactShape(TypedDict):
 
 
 Artifacts = Annotated[list[ArtifactShape], Many(ArtifactRecord(ArtifactShape), limits.ARTIFACTS_MAX)]
-ClaimKind = Literal["work", "review"]
 
 
 Document = Annotated[str, DocumentText(limits.DOCUMENT_CHARS_MAX)]

@@ -21,7 +21,6 @@ TERMINAL = frozenset({"done", "cancelled"})
 
 CLAIM_KIND = {"ready": "work", "review": "review"}  # stored status -> the kind of attempt it admits
 ATTEMPT_STATUSES = ("active", "completed", "failed", "interrupted", "expired")
-FAILED_ATTEMPTS = frozenset({"failed", "expired"})
 REPEATED_FAILURES = 3
 
 OUTCOMES = ("completed", "failed", "interrupted")
@@ -82,8 +81,3 @@ CHANGES_THE_WORK = frozenset({"description", "acceptance_criteria", "status", "b
 
 def may_move(status: str, target: str) -> bool:
     return target in TRANSITIONS[status]
-
-
-def modes_exclude(one: str, other: str) -> bool:
-    """Runs coexist; an edit stands alone."""
-    return not (one == other == "run")

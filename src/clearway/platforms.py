@@ -175,6 +175,24 @@ def aside(file: str) -> str:
     return f"{file}.{os.getpid()}-{_thread.get_ident()}"
 
 
+def write_private(file: str, raw: bytes, *, lasting: bool = False) -> None:
+    """Put a file in its place, whole, which nobody else can read at any moment. lasting: the machine may stop then."""
+    beside = aside(file)
+    descriptor = os.open(beside, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+    try:
+        try:
+            while raw:
+                raw = raw[os.write(descriptor, raw) :]
+            if lasting:
+                full_sync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(beside, file)
+    except OSError:
+        os.unlink(beside)
+        raise
+
+
 def make_private(folder: str) -> None:
     """Make a folder, and those above it that are missing, for the owner alone."""
     upper = os.path.dirname(folder)

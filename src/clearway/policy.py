@@ -125,13 +125,9 @@ SETTINGS = {
     "fail": Setting("open", "what the guard does when it cannot tell", words=("open", "closed")),
     "commit_human": Setting("warn", "a person commits what an agent holds", words=("warn", "refuse")),
     "tree_git": Setting("refuse", "git over a whole work tree in which others have work", words=("refuse", "rescue")),
-    "stuck": Setting(
-        "lapse",
-        "who is alive and does not move is warned, and its lease on the issue ends",
-        words=("lapse", "warn", "off"),
-    ),
+    "stuck": Setting("lapse", "an agent that is alive and does not get on", words=("lapse", "warn", "off")),
     "evidence": Setting(
-        "warn", "work is called complete without a green test run since the last edit", words=("warn", "refuse", "off")
+        "warn", "work called complete without a green test run since its last edit", words=("warn", "refuse", "off")
     ),
     "cost.issue": Setting("", "what one issue may cost, as 5, 2M tokens, or both; then it is parked"),
     "cost.agent": Setting("", "what one agent may cost in 24 hours; then it begins nothing more"),

@@ -16,7 +16,7 @@ from clearway.limits import HOST_ANSWER_MS
 from clearway.op import Operation
 from clearway.surfaces import mcp, patience
 from clearway.surfaces.host_watch import Listener
-from clearway.surfaces.host_work import Worker
+from clearway.surfaces.host_work import Worker, Workers
 from clearway.surfaces.mcp_notices import Eyes
 from clearway.surfaces.mcp_wire import Ends
 
@@ -39,6 +39,22 @@ def loop() -> asyncio.AbstractEventLoop:
             threading.Thread(target=made.run_forever, name="event loop", daemon=True).start()
             _loops.append(made)
         return _loops[0]
+
+
+async def in_a_worker(workers: Workers, act: Callable[[Worker], Done]) -> Done:
+    """What one of the threads that ask rooms has made of it; nothing is begun for whoever left before its turn."""
+    made: Future[Done] = Future()
+
+    def work(worker: Worker) -> None:
+        if not made.set_running_or_notify_cancel():
+            return
+        try:
+            made.set_result(act(worker))
+        except BaseException as error:
+            made.set_exception(error)
+
+    workers.submit(work)
+    return await asyncio.wrap_future(made)
 
 
 class Rung:
@@ -143,7 +159,7 @@ class FullTalk:
     ) -> dict[str, Any]:
         reply = await self._once(operation, arguments, client, meta)
         if seconds := patience.seconds_left(operation, arguments, reply):
-            file = await self._in_a_worker(self._talk.watched_file)
+            file = await in_a_worker(self._host.workers, self._talk.watched_file)
 
             async def again() -> dict[str, Any]:
                 return await self._once(operation, arguments, client, meta)
@@ -153,27 +169,13 @@ class FullTalk:
 
     async def _watch(self, client: str, meta: Mapping[str, Any]) -> Eyes:
         """Eyes for the room that this client's calls go to."""
-        watcher = await self._in_a_worker(lambda worker: self._talk.watcher(worker, client, meta))
-        file = await self._in_a_worker(self._talk.watched_file)
+        watcher = await in_a_worker(self._host.workers, lambda worker: self._talk.watcher(worker, client, meta))
+        file = await in_a_worker(self._host.workers, self._talk.watched_file)
 
         async def ask(asked: dict[str, Any]) -> dict[str, Any]:
-            return await self._in_a_worker(lambda worker: self._talk.changes(worker, asked, watcher))
+            return await in_a_worker(self._host.workers, lambda worker: self._talk.changes(worker, asked, watcher))
 
         return HostEyes(self._host, file, watcher.agent, ask)
-
-    async def _in_a_worker(self, act: Callable[[Worker], Done]) -> Done:
-        made: Future[Done] = Future()
-
-        def work(worker: Worker) -> None:
-            if not made.set_running_or_notify_cancel():  # whoever asked has left
-                return
-            try:
-                made.set_result(act(worker))
-            except BaseException as error:
-                made.set_exception(error)
-
-        self._host.workers.submit(work)
-        return await asyncio.wrap_future(made)
 
     async def _once(
         self, operation: Operation, arguments: dict[str, Any], client: str, meta: Mapping[str, Any]

@@ -11,7 +11,7 @@ import asyncio
 import hmac
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from clearway import wire
 from clearway.catalog import OPERATIONS
@@ -33,7 +33,7 @@ from clearway.surfaces import hooks, host_figures, host_start, patience
 from clearway.surfaces.callers import HUMAN
 from clearway.surfaces.feeds import Feed
 from clearway.surfaces.hooks import Standing
-from clearway.surfaces.host_full import loop, news
+from clearway.surfaces.host_full import Done, in_a_worker, loop, news
 from clearway.surfaces.host_watch import file_in
 from clearway.surfaces.host_work import Worker
 from clearway.surfaces.web_door import WebDoor
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
-Done = TypeVar("Done")
 
 _JSON = "application/json"
 _FORGOTTEN = {404: "There is nothing here.", 405: "This is asked in another way."}
@@ -323,18 +322,7 @@ class Http:
             rooms.close()
 
     async def in_a_worker(self, act: Callable[[Worker], Done]) -> Done:
-        made: Future[Done] = Future()
-
-        def work(worker: Worker) -> None:
-            if not made.set_running_or_notify_cancel():  # whoever asked has left
-                return
-            try:
-                made.set_result(act(worker))
-            except BaseException as error:
-                made.set_exception(error)
-
-        self.host.workers.submit(work)
-        return await asyncio.wrap_future(made)
+        return await in_a_worker(self.host.workers, act)
 
 
 def _hurried() -> type[asyncio.Protocol]:

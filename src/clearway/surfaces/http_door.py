@@ -11,6 +11,7 @@ import socket
 from base64 import urlsafe_b64encode
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from clearway import platforms
 from clearway.surfaces import host_wire
 from clearway.surfaces.web_people import People
 
@@ -45,7 +46,7 @@ class Door:
         self.token = urlsafe_b64encode(host.clock.random(32)).rstrip(b"=").decode()
         self.people = People(os.path.join(host_wire.folder(host.settings.home), "web-sessions"), host.clock)
         for name, text in zip((*_FILES, PORT_FILE), (self.token, self.address, str(self.port)), strict=True):
-            self._write_private(name, text + "\n")
+            platforms.write_private(os.path.join(host_wire.folder(host.settings.home), name), f"{text}\n".encode())
 
     @property
     def active(self) -> int:
@@ -80,17 +81,6 @@ class Door:
             except OSError:
                 self._host.clock.pause(_BIND_PAUSE_MS)
         self.listener.bind(("127.0.0.1", 0))
-
-    def _write_private(self, name: str, text: str) -> None:
-        """Put a file of ours in its place, which nobody else can ever read."""
-        path = os.path.join(host_wire.folder(self._host.settings.home), name)
-        aside = f"{path}.{self._host.clock.new_id()}"
-        descriptor = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        try:
-            os.write(descriptor, text.encode())
-        finally:
-            os.close(descriptor)
-        os.replace(aside, path)
 
 
 def _port_of_before(home: str) -> int:

@@ -42,7 +42,7 @@ def export(output: str, overwrite: bool) -> None:
     if output == "-":
         room.run(lambda tx: _write(tx, sys.stdout.buffer), caller=run.caller, writes=False)
         return
-    shown = os.path.join(run.folder, os.path.expanduser(output))
+    shown = os.path.normpath(os.path.join(run.folder, os.path.expanduser(output)))
     file = os.path.realpath(shown)
     _check_place(run, room, file, overwrite=overwrite)
     aside = f"{file}.{run.rooms.clock.new_id()}.part"

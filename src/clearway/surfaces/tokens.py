@@ -77,14 +77,7 @@ class Tokens:
 
     def _write(self, known: dict[str, dict[str, Any]]) -> None:
         platforms.make_private(os.path.dirname(self._file))
-        aside = f"{self._file}.{self._clock.new_id()}"
-        descriptor = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        try:
-            os.write(descriptor, wire.dumps(known).encode())
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        os.replace(aside, self._file)
+        platforms.write_private(self._file, wire.dumps(known).encode(), lasting=True)
 
 
 def _hash(token: str) -> str:

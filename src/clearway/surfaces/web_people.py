@@ -8,7 +8,6 @@ whatever else listens on this machine. Only hashes are kept, in a file of this u
 from __future__ import annotations
 
 import hmac
-import os
 import threading
 from base64 import urlsafe_b64encode
 from typing import Any
@@ -163,21 +162,10 @@ class People:
         """Keep what is known for the next host. One that cannot be written is known until this one leaves."""
         self._noted = self._clock.wall()
         told = [[one.cookie, one.key, one.since, one.seen, one.until] for one in self._sessions.values()]
-        write_private(self._file, wire.dumps(told), self._clock)
-
-
-def write_private(path: str, text: str, clock: Clock) -> None:
-    """Put a file in its place that nobody else can ever read, if that can be."""
-    aside = f"{path}.{clock.new_id()}"
-    try:
-        descriptor = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         try:
-            os.write(descriptor, text.encode())
-        finally:
-            os.close(descriptor)
-        os.replace(aside, path)
-    except OSError:
-        pass
+            platforms.write_private(self._file, wire.dumps(told).encode())
+        except OSError:
+            pass
 
 
 def _hash(secret: str) -> str:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 SQL = statements(__file__)
 _TITLES = 2**40  # the place of a title is the number of its entry and this (the schema has it, too)
 _END = 2**62
-_TITLED = frozenset({"issue", "decision", "artifact"})
 _BEFORE_CHARS = 40  # of a snippet before the word that was found
 _BATCH = 400
 _SIGNS = {"++": " plusplus ", "#": " sharp "}  # as the schema indexes them

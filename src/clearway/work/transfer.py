@@ -83,7 +83,7 @@ def bring(
     from clearway.work.transfer_writing import Writing
 
     faults = Faults()
-    survey = Survey(tx, faults)
+    survey = Survey(tx, faults, source.called)
     survey.go_through(_counting(source.items(faults), progress))
     faults.refuse()
     size = tx.one(SQL.size)

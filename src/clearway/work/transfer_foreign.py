@@ -57,6 +57,11 @@ class _Foreign:
             known = self._ids[text] = stable_id(text)
         return known
 
+    def called(self, id: str) -> str:
+        """The ids of other trackers become ids of ours; those that are of our form already stay."""
+        said = next((text for text, known in self._ids.items() if known == id), id)
+        return folded(said.rpartition("\0")[2], _NAME_CHARS)
+
     def _cut(self, content: Any, path: str) -> Any:
         """A remark that is longer than one may be here."""
         if not isinstance(content, str) or len(content) <= limits.COMMENT_CHARS_MAX:

@@ -23,6 +23,10 @@ class Source(Protocol):
 
     def items(self, faults: Faults) -> Iterator[Item]: ...
 
+    def called(self, id: str) -> str:
+        """What this document calls what has this id here, for whoever is to look there."""
+        ...
+
 
 def source_of(text: Text, form: str | None = None) -> Source:
     """The document as what it says it is, or as what the caller says."""
@@ -80,6 +84,9 @@ class Own:
         self._text = text
         self.project: dict[str, Any] = {}
         self.left_out: list[str] = []
+
+    def called(self, id: str) -> str:
+        return id
 
     def items(self, faults: Faults) -> Iterator[Item]:
         counts = dict.fromkeys(ORDER, 0)

@@ -8,7 +8,7 @@ as a conflict. A second survey of the same document after its import finds nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from clearway import wire
@@ -67,9 +67,11 @@ class Conflicts:
 class Survey:
     """What is to be done with a document."""
 
-    def __init__(self, tx: Tx, faults: Faults) -> None:
+    def __init__(self, tx: Tx, faults: Faults, called: Callable[[str], str]) -> None:
+        """called: what the document calls what has this id here."""
         self._tx = tx
         self.faults = faults
+        self._called = called
         self.conflicts = Conflicts()
         self.created = dict.fromkeys(ORDER, 0)
         self.updated = dict.fromkeys(ORDER, 0)
@@ -337,7 +339,7 @@ class Survey:
                     elif wanted in here:
                         fits = not must_be or here[wanted].type == must_be
                     else:
-                        message = f"names no {kind} of this document or of the room: {wanted}"
+                        message = f"names no {kind} of this document or of the room: {self._called(wanted)}"
                         self.faults.add(path, "NOT_FOUND", message, line)
                         continue
                     if not fits:

@@ -15,11 +15,12 @@ import urllib.parse
 import urllib.request
 from typing import Any, NoReturn, cast
 
+from clearway.limits import MODEL_ANSWER_BYTES_MAX
+
 OPENROUTER = "https://openrouter.ai/api/v1"
 KEY_VARIABLE = "OPENROUTER_API_KEY"
 LIMITED = 75
 _LIMITS = frozenset({402, 429})
-_ANSWER_BYTES_MAX = 4 * 1_048_576
 _SECONDS = 900
 _HERE = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -54,7 +55,7 @@ def main(words: list[str], key: str) -> int:
     opener = urllib.request.build_opener(_Stay, urllib.request.ProxyHandler({} if _is_here(address) else None))
     try:
         with opener.open(request, timeout=_SECONDS) as answer:
-            said = json.loads(answer.read(_ANSWER_BYTES_MAX))
+            said = json.loads(answer.read(MODEL_ANSWER_BYTES_MAX))
     except urllib.error.HTTPError as error:
         return _refused(error)
     except (OSError, ValueError) as error:
