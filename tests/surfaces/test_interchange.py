@@ -35,6 +35,12 @@ def issue_titles(machine: Machine) -> set[str]:
     return {item["title"] for item in machine("--json", "issue", "list", "--limit", "100").json["items"]}
 
 
+def test_an_export_is_named_where_it_is(machines: tuple[Machine, Machine], tmp_path: Path) -> None:
+    first, _ = machines
+    said = first("project", "export", "--output", os.path.join("..", "shop.jsonl")).out
+    assert ".." not in said and "shop.jsonl has an empty project" in said
+
+
 def test_a_stale_export_never_takes_the_place_of_what_is_newer(
     machines: tuple[Machine, Machine], tmp_path: Path
 ) -> None:
