@@ -297,12 +297,13 @@ class Http:
 
     def settings(self) -> Settings:
         """Those of whoever asks over HTTP, who has no environment here."""
-        return Settings(
-            {"CLEARWAY_HOME": self.host.settings.home, "HOME": self.host.settings.environ.get("HOME", "")}, 1
-        )
+        own = self.host.settings
+        told = {name: own.environ.get(name, "") for name in ("HOME", "CLEARWAY_TEST_CLOCK")}
+        return Settings(told | {"CLEARWAY_HOME": own.home}, 1)
 
     def rooms_of(self, worker: Worker) -> Rooms:
-        return Rooms(self.settings(), say=self.host.say, shelf=worker.shelf(""))
+        settings = self.settings()
+        return Rooms(settings, say=self.host.say, shelf=worker.shelf(settings.test_clock))
 
     async def asked(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
         async def once() -> dict[str, Any]:
