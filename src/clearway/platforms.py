@@ -87,6 +87,15 @@ def working_folders(program: str) -> list[str] | None:
     return found
 
 
+def own_burden() -> tuple[int, int] | None:
+    """Bytes of memory and descriptors that this process has, where the system says so in a file."""
+    if not LINUX:
+        return None
+    with open("/proc/self/statm", encoding="ascii") as file:
+        pages = int(file.read().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE"), len(os.listdir("/proc/self/fd"))
+
+
 def boot_id() -> str:
     """An identifier that changes with every boot of the machine."""
     if LINUX:

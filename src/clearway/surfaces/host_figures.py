@@ -7,12 +7,12 @@ What the log of a room tells (`clearway stats`) is asked when somebody looks, an
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from clearway import platforms
 from clearway.catalog import OPERATIONS
 from clearway.config import Caller
 from clearway.errors import CODES, Refusal
@@ -210,13 +210,11 @@ def _process(page: Page) -> None:
     used = resource.getrusage(resource.RUSAGE_SELF)
     page.counter("process_cpu_seconds_total", "Processor time used.", [({}, round(used.ru_utime + used.ru_stime, 3))])
     page.gauge("process_threads", "Threads.", [({}, threading.active_count())])
-    if sys.platform != "linux":
-        return
-    with open("/proc/self/statm", encoding="ascii") as file:
-        pages = int(file.read().split()[1])
-    memory = pages * os.sysconf("SC_PAGE_SIZE")
-    page.gauge("process_resident_memory_bytes", "Memory in use.", [({}, memory)])
-    page.gauge("process_open_fds", "Open descriptors.", [({}, len(os.listdir("/proc/self/fd")))])
+    burden = platforms.own_burden()
+    if burden is not None:
+        memory, descriptors = burden
+        page.gauge("process_resident_memory_bytes", "Memory in use.", [({}, memory)])
+        page.gauge("process_open_fds", "Open descriptors.", [({}, descriptors)])
 
 
 # --- what rooms tell --------------------------------------------------------------------------------------------------
