@@ -55,6 +55,7 @@ class Http:
     """What answers at the door of one host, in its event loop."""
 
     profile = "core"  # the tools of whoever does not say which he wants
+    key_asked = "Show the token in run/http-token as a bearer token."
 
     def __init__(self, host: Host, door: Door) -> None:
         self.host = host
@@ -125,7 +126,7 @@ class Http:
                 status, kind, body, more = await self._routed(request, send)
             else:
                 self.host.counted.turn_away()
-                status, kind, body, more = _turned_away(request, self._hosts, self._origins)
+                status, kind, body, more = _turned_away(request, self._hosts, self._origins, self.key_asked)
             if status:
                 await _say(send, status, kind, body, more)
         finally:
@@ -394,7 +395,7 @@ def _query(raw: bytes) -> dict[str, str]:
     return dict(parse_qsl(raw.decode("latin-1"), max_num_fields=16))
 
 
-def _turned_away(request: Request, hosts: set[str], origins: set[str]) -> Reply:
+def _turned_away(request: Request, hosts: set[str], origins: set[str], key_asked: str) -> Reply:
     """Why somebody is not let in: a wrong Host, a foreign Origin, or no valid token."""
     if request.header("host") not in hosts:
         refusal, status = (
@@ -404,7 +405,7 @@ def _turned_away(request: Request, hosts: set[str], origins: set[str]) -> Reply:
     elif not _is_own(request.header("origin"), origins):
         refusal, status = Refusal("FORBIDDEN", "Another page may not ask here."), 403
     else:
-        refusal, status = Refusal("UNAUTHORIZED", "Show the token in run/http-token as a bearer token."), 401
+        refusal, status = Refusal("UNAUTHORIZED", key_asked), 401
     more = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
     return status, _JSON, wire.dumps(refusal.as_dict()).encode(), more
 

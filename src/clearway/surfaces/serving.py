@@ -147,6 +147,8 @@ class Foreground(Host):
 class FrontHttp(Http):
     """What answers at this door: no page, no hooks, no person."""
 
+    key_asked = "Show a token of this server as a bearer token; clearway token create NAME makes one."
+
     def __init__(self, host: Foreground, door: FrontDoor) -> None:
         super().__init__(host, cast("Door", door))  # as much of one as answers a client
         self._front = door

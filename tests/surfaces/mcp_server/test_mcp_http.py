@@ -236,6 +236,7 @@ def test_tokens_open_the_door_until_they_are_revoked(environ: dict[str, str], re
         for bad in ("", "wrong", token + "x"):
             answer = Web(running.port, bad).request("POST", {})
             assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
+            assert "clearway token create" in json.loads(answer.read())["message"], "this server's, not the host's"
         session = Web(running.port, other).opens()
         assert command(environ, repo, "token", "revoke", "desk")[0] == 0
         assert session.request("POST", {}).status == 401
