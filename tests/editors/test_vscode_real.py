@@ -1,0 +1,120 @@
+"""The extension in a real VS Code: code-server in a browser. Opt-in, loudly skipped.
+
+`CLEARWAY_TEST_CODE_SERVER` names code-server's `out/node/entry.js` (npm's `code-server`, built with its own Node, which
+`CLEARWAY_TEST_NODE` names if the one on the PATH is another); `make vscode` has made the package that is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+EXTENSION = Path(__file__).parents[2] / "editors" / "vscode"
+CLEARWAY = Path(sys.executable).with_name("clearway")
+STARTS_SECONDS_MAX = 60
+SHOWS_MS_MAX = 60_000
+HELD = re.compile(r"held by codex until \d\d:\d\d: refactor auth")
+
+
+class Editor:
+    """A VS Code with the extension, and a repository in which another agent works."""
+
+    def __init__(self, folder: Path, entry: Path) -> None:
+        self.repository = folder / "repository"
+        subprocess.run(["git", "init", "--quiet", str(self.repository)], check=True)
+        (self.repository / "held.py").write_text("print(1)\n")
+        (self.repository / "free.py").write_text("print(2)\n")
+        self.environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "CLEARWAY_HOME": str(folder / "home"),
+            "CLEARWAY_PROGRAM": str(CLEARWAY),
+        }
+        node = os.environ.get("CLEARWAY_TEST_NODE") or shutil.which("node") or "node"
+        self._command = [node, str(entry), "--user-data-dir", str(folder / "d"), "--extensions-dir", str(folder / "e")]
+        user = folder / "d" / "User"
+        user.mkdir(parents=True)
+        (user / "settings.json").write_text('{"security.workspace.trust.enabled": false}')
+        with socket.socket() as found:
+            found.bind(("127.0.0.1", 0))
+            self.port = found.getsockname()[1]
+        self._server: subprocess.Popen[bytes] | None = None
+
+    def clearway(self, *words: str) -> None:
+        subprocess.run([str(CLEARWAY), *words], cwd=self.repository, env=self.environ, check=True, capture_output=True)
+
+    def begin(self) -> str:
+        package = EXTENSION / "dist" / "clearway.vsix"
+        assert package.exists(), "run: make vscode"
+        subprocess.run(
+            [*self._command, "--install-extension", str(package)], env=self.environ, check=True, capture_output=True
+        )
+        served = ["--auth", "none", "--bind-addr", f"127.0.0.1:{self.port}", "--disable-telemetry"]
+        self._server = subprocess.Popen(
+            [*self._command, *served, "--disable-update-check", str(self.repository)],
+            env=self.environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        assert self._server.stdout is not None
+        for line in self._server.stdout:  # it says so when it listens, or ends
+            if b"HTTP server listening" in line:
+                break
+        address = f"http://127.0.0.1:{self.port}"
+        urllib.request.urlopen(f"{address}/healthz", timeout=STARTS_SECONDS_MAX).close()
+        return f"{address}/?folder={self.repository}"
+
+    def end(self) -> None:
+        if self._server is not None:
+            self._server.terminate()
+            self._server.wait(20)
+
+
+@pytest.fixture
+def editor(tmp_path: Path) -> Iterator[Editor]:
+    entry = os.environ.get("CLEARWAY_TEST_CODE_SERVER")
+    if not entry:
+        pytest.skip("CLEARWAY_TEST_CODE_SERVER is not set: it names code-server's entry for a test in a real VS Code")
+    made = Editor(tmp_path, Path(entry))
+    try:
+        yield made
+    finally:
+        made.end()
+
+
+def test_a_person_sees_who_holds_what_and_is_warned(editor: Editor, tmp_path: Path) -> None:
+    """Lists, status bar, the mark and the warning; and that a release is seen without asking."""
+    from playwright.sync_api import expect, sync_playwright
+
+    editor.clearway("init")
+    editor.clearway("--as", "codex", "claim", "held.py", "--purpose", "refactor auth")
+    editor.clearway("issue", "create", "Split the lexer", "--status", "ready")
+    address = editor.begin()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.set_default_timeout(SHOWS_MS_MAX)
+        expect.set_options(timeout=SHOWS_MS_MAX)
+        page.goto(address)
+        expect(page.locator(".statusbar-item", has_text="1 held")).to_be_visible()
+        held = page.locator(".explorer-folders-view .monaco-list-row", has_text="held.py")
+        expect(held.locator(".monaco-icon-label")).to_have_attribute("aria-label", HELD)
+        held.dblclick()
+        expect(page.locator(".notification-list-item-message", has_text=HELD)).to_be_visible()
+        page.get_by_role("tab", name="Clearway").first.click()
+        for shown in ("codex", "held.py", "Split the lexer"):
+            expect(page.locator(".pane-body .monaco-list-row", has_text=shown).first).to_be_visible()
+        if "CLEARWAY_TEST_PICTURES" in os.environ:
+            page.screenshot(path=os.path.join(os.environ["CLEARWAY_TEST_PICTURES"], "vscode.png"))
+        editor.clearway("--as", "codex", "release", "held.py")
+        expect(page.locator(".statusbar-item", has_text="0 held")).to_be_visible()
+        browser.close()
