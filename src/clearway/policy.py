@@ -63,6 +63,7 @@ _AMOUNTS = {
     **dict.fromkeys(("cost.issue", "cost.agent", "cost.night"), "dollars (5.50), tokens (2M tokens), or both"),
     "cost.prices": "models with their prices, as claude-sonnet=3/0.30/15; gpt-5=1.25/0.125/10",
     "night": "two times of the day, as 18:00-08:00",
+    "notify.quiet_hours": "two times of the day, as 22:00-07:00",
 }
 _THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -197,18 +198,6 @@ def fallbacks(tx: Tx) -> dict[str, list[str]]:
     return _chains(value(tx, "fallbacks"))
 
 
-def quiet_hours(text: str) -> tuple[int, int] | None:
-    """From when until when, in minutes of the day; None if that is not what it says."""
-    minutes: list[int] = []
-    for moment in text.split("-"):
-        hour, colon, minute = moment.strip().partition(":")
-        fits = colon and len(hour) <= 2 and len(minute) == 2 and (hour + minute).isascii() and (hour + minute).isdigit()
-        if not fits or int(hour) > 23 or int(minute) > 59:
-            return None
-        minutes.append(int(hour) * 60 + int(minute))
-    return (minutes[0], minutes[1]) if len(minutes) == 2 else None
-
-
 def is_paused(tx: Tx) -> bool:
     """Whether the guard of this room is off now."""
     at = tx.opening
@@ -297,8 +286,6 @@ def checked(name: str, given: str, where: str) -> str:
         fits, allowed = len(text) <= DECLARED_COMMANDS_CHARS_MAX and text.isprintable(), "commands separated by ;"
     elif name == "task_senders":
         fits, allowed = _reads_as_names(text), "names separated by commas, or * for all"
-    elif name == "notify.quiet_hours":
-        fits, allowed = quiet_hours(text) is not None, "two times of day such as 22:00-07:00"
     elif name == "fallbacks":
         fits, allowed = _reads_as_chains(text), "chains such as codex=claude-code,gemini;gemini=codex"
     elif name == "classifier_address":
@@ -391,7 +378,8 @@ def _reads_as_commands(text: str) -> bool:
 def _reads_as_amount(name: str, text: str) -> bool:
     from clearway import amounts
 
-    read = {"night": amounts.hours_of, "cost.prices": amounts.prices_of}.get(name, amounts.cap_of)
+    hours = dict.fromkeys(("night", "notify.quiet_hours"), amounts.hours_of)
+    read = {**hours, "cost.prices": amounts.prices_of}.get(name, amounts.cap_of)
     return len(text) <= DECLARED_COMMANDS_CHARS_MAX and text.isprintable() and read(text) is not None
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from clearway import policy
+from clearway import amounts, policy
 from clearway.clock import Clock
 from clearway.config import Caller
 from clearway.crew import needs
@@ -170,7 +170,7 @@ def _strike(tx: Tx, way: str, part: list[Need]) -> None:
 
 def is_quiet(hours: str, wall: int) -> bool:
     """Whether this moment lies in the quiet hours, on this machine's clock."""
-    span = policy.quiet_hours(hours) if hours else None
+    span = amounts.hours_of(hours) if hours else None
     if span is None:
         return False
     at = datetime.fromtimestamp(wall / 1_000)
