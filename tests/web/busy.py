@@ -42,16 +42,17 @@ Follow symlinks to where they lead|Case-insensitive paths on macOS|Let a person 
 class Room:
     """One repository and its room, as agents, hooks and the person reach it."""
 
-    def __init__(self, environ: dict[str, str], repo: Path) -> None:
+    def __init__(self, environ: dict[str, str], repo: Path, crew: dict[str, str] = CREW) -> None:
         self.environ = environ
         self.repo = repo
+        self.crew = crew
         self.rooms = Rooms(Settings(environ))
 
     def ask(self, name: str, who: str = "claude-code", /, *, cwd: Path | None = None, **given: Any) -> dict[str, Any]:
         human = who == "human"
         caller = Caller(
             who,
-            None if human else CREW.get(who, f"{who}-session"),
+            None if human else self.crew.get(who, f"{who}-session"),
             client="cli" if human else who,
             cwd=str(cwd or self.repo),
             host=self.rooms.liveness.host,
@@ -68,7 +69,7 @@ class Room:
 
     def hook(self, event: str, who: str, **more: Any) -> hooks.Answer:
         """What the client of an agent tells its hook."""
-        payload = {"event": event, "agent": who, "session": CREW.get(who, f"{who}-session"), "cwd": str(self.repo)}
+        payload = {"event": event, "agent": who, "session": self.crew.get(who, f"{who}-session"), "cwd": str(self.repo)}
         standing = Standing(str(self.repo), 1)
         try:
             said = hooks.answered("generic", json.dumps(payload | more).encode(), self.environ, standing)
@@ -118,8 +119,8 @@ def fill(room: Room, *, issues: int = 120) -> None:
     """Six agents, many issues, one refusal, leak, review and lost lease each, and what people and agents say."""
     ask = room.ask
     ask("update_project", "human", name="harbour")
-    _write_issues(room, issues)
-    _finish(room, range(25, min(66, issues)))
+    write_issues(room, issues)
+    finish(room, range(25, min(66, issues)))
     for who in CREW:
         room.hook("start", who, source="startup")
         room.hook("prompt", who, prompt="go on")
@@ -128,7 +129,7 @@ def fill(room: Room, *, issues: int = 120) -> None:
     _talk(room)
 
 
-def _write_issues(room: Room, count: int) -> None:
+def write_issues(room: Room, count: int) -> None:
     for start in range(0, count, 40):
         room.ask(
             "apply_issue_plan",
@@ -177,17 +178,17 @@ INSERT INTO attempt (id, issue, session, fence) VALUES (:id, :issue, :session, :
 > See ISSUE-8 for heartbeats, and <https://www.sqlite.org/lang_transaction.html>."""
 
 
-def _finish(room: Room, numbers: range) -> None:
+def finish(room: Room, numbers: range) -> None:
     for number in numbers:
-        who = list(CREW)[number % 6]
+        who = list(room.crew)[number % 6]
         taken = room.ask("claim_issue", who, issue_id=f"ISSUE-{number}", context=False)
         if number % 11 == 3:
-            _end(room, who, taken, outcome="failed", result_summary="The tests do not pass.", failure="tests_failed")
+            end(room, who, taken, outcome="failed", result_summary="The tests do not pass.", failure="tests_failed")
             continue
-        _end(room, who, taken, outcome="completed", result_summary="Done, with a test.", target_issue_status="done")
+        end(room, who, taken, outcome="completed", result_summary="Done, with a test.", target_issue_status="done")
 
 
-def _end(room: Room, who: str, taken: dict[str, Any], *, failure: str = "", **given: Any) -> None:
+def end(room: Room, who: str, taken: dict[str, Any], *, failure: str = "", **given: Any) -> None:
     token: dict[str, Any] = {"attempt_id": taken["attempt_id"], "lease_token": taken["lease_token"]}
     more: dict[str, Any] = {"failure_reason_code": failure} if failure else {}
     room.ask("finish_attempt", who, **token, **given, **more)
@@ -219,7 +220,7 @@ def _work(room: Room) -> None:
     room.leak("gemini", "src/a.py")
     assert room.refused("claim_issue", "copilot", issue_id="ISSUE-1") == "ACTIVE_ATTEMPT_EXISTS"
     reviewed = ask("claim_issue", "copilot", issue_id="ISSUE-6", context=False)
-    _end(room, "copilot", reviewed, outcome="completed", result_summary=RESULT, target_issue_status="review")
+    end(room, "copilot", reviewed, outcome="completed", result_summary=RESULT, target_issue_status="review")
     ask("create_review_request", "copilot", issue_id="ISSUE-6")
     failing = (
         "The mock of the cluster never answers.",
@@ -228,7 +229,7 @@ def _work(room: Room) -> None:
     )
     for who, why in zip(("opencode", "qwen", "opencode"), failing, strict=True):
         taken = ask("claim_issue", who, issue_id="ISSUE-7", context=False)
-        _end(room, who, taken, outcome="failed", result_summary=why, failure="environment_error")
+        end(room, who, taken, outcome="failed", result_summary=why, failure="environment_error")
     ask("claim_issue", "opencode", issue_id="ISSUE-20", context=False)
     at = ask("get_issue", "human", issue_id="ISSUE-19")["version"]
     changes = {"status": "blocked", "blocked_reason": "needs an API key"}

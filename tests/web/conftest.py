@@ -16,16 +16,21 @@ from tests.web.busy import Room
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
+def program() -> str | None:
+    """The browser's program. CLEARWAY_TEST_CHROMIUM names another one."""
+    return os.environ.get("CLEARWAY_TEST_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
-    """The browser, started once. CLEARWAY_TEST_CHROMIUM names another program."""
-    program = os.environ.get("CLEARWAY_TEST_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
+    """The browser, started once."""
+    found = program()
+    if found is None:
         pytest.skip("no Chromium here: apt-get install chromium, or CLEARWAY_TEST_CHROMIUM=/path/to/it")
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as driver:
         # The sandbox of Chromium needs a kernel feature that containers lack, and root may not use it at all.
-        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
         yield browser
         browser.close()
 

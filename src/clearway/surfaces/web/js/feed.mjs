@@ -12,7 +12,7 @@ export function Line({event}) {
 }
 
 // One line for what one agent did again and again within a moment.
-function gathered(events) {
+export function gathered(events) {
   const found = []
   for (const event of events) {
     const last = found.at(-1)

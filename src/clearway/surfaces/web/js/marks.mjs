@@ -52,7 +52,11 @@ export function Lease({until, seconds, quiet}) {
 }
 
 export const Chip = ({kind, children}) => html`<span class=${'chip ' + kind}>${children}</span>`
-export const Status = ({issue}) => html`<span class=${'chip ' + kindOf(issue)}>${(issue.effective_status || issue.status || '').replace('_', ' ')}</span>`
+// An issue that is ready but waits for another cannot be taken: that is what its mark says.
+export const Status = ({issue}) => {
+  const status = issue.effective_status || issue.status || '', kind = kindOf(issue)
+  return html`<span class=${'chip ' + kind}>${kind === 'blocked' && status !== 'blocked' ? 'waits' : status.replace('_', ' ')}</span>`
+}
 const RANK = {critical: ['‼', 'critical'], high: ['!', 'high'], low: ['↓', 'low']}
 export const Priority = ({value}) => RANK[value] ? html`<span class=${'priority ' + value} title=${`priority ${RANK[value][1]}`}>${RANK[value][0]}<span class="hidden"> ${RANK[value][1]} priority</span></span>` : null
 

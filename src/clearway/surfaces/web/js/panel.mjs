@@ -1,12 +1,12 @@
 // The panel at the side: one issue, agent, path or message, whole, with what can be done about it.
-import {html, useState, useMemo} from './vdom.mjs'
+import {html, useState, useMemo, useRef} from './vdom.mjs'
 import {ask} from './wire.mjs'
 import {use, state, set, touch, say} from './store.mjs'
 import {href, go} from './place.mjs'
 import {Agent, Badge, Path, Issue, Ago, Hour, Lease, Chip, Status, Priority, Failure, Still, Act, Parts, useAsked, breakable} from './marks.mjs'
-import {who, nick, told, exact, loudness, plural, span, PRESENCE} from './words.mjs'
+import {who, nick, told, exact, loudness, plural, span, stretch, PRESENCE} from './words.mjs'
 import {Markdown} from './markdown.mjs'
-import {Line} from './feed.mjs'
+import {Line, gathered} from './feed.mjs'
 import {agentsOf} from './shell.mjs'
 import * as deeds from './deeds.mjs'
 
@@ -37,6 +37,7 @@ function OneIssue({id}) {
     ${issue.needs_human && html`<p class="failure">Failed again and again: one more attempt will hardly do better. Below are the last briefs, side by side.</p>`}
     <dl class="facts">
       ${live && html`<dt>in the hands of</dt><dd><${Agent} agent=${live.agent} session=${live.session} /> ${live.kind === 'review' ? '(review) ' : ''}until <${Hour} at=${live.lease_expires_at} /></dd>`}
+      ${issue.open_blockers ? html`<${WaitsFor} graph=${graph.reply} of=${issue.display_id} />` : null}
       ${issue.blocked_reason && html`<dt>blocked</dt><dd>${issue.blocked_reason}</dd>`}
       ${issue.reserved_for && html`<dt>kept for</dt><dd><${Agent} agent=${issue.reserved_for} /></dd>`}
       ${issue.parent && html`<dt>part of</dt><dd><${Issue} id=${issue.parent.display_id || issue.parent} /> ${issue.parent.title || ''}</dd>`}
@@ -80,6 +81,17 @@ function IssueDeeds({issue, review}) {
 }
 
 const Briefs = ({attempts}) => html`<div class="figures">${attempts.map(each => html`<div class="figure"><p><${Agent} agent=${each.agent} session=${each.session} /> <span class="dim"><${Ago} at=${each.finished_at} /></span></p><p class="failure">${(each.failure_code || each.status).replaceAll('_', ' ')}</p><p>${each.result_summary || each.reason_details || 'left nothing'}</p></div>`)}</div>`
+
+// Why nobody can take it yet, and in whose hands that is.
+function WaitsFor({graph, of}) {
+  const live = use(now => now.board)?.columns.live || []
+  const from = new Set((graph?.edges || []).filter(edge => edge.target === of && edge.type === 'blocks').map(edge => edge.source))
+  const open = (graph?.nodes || []).filter(node => from.has(node.display_id) && node.status !== 'done' && node.status !== 'cancelled')
+  return html`<dt>waits for</dt><dd>${open.map(node => {
+    const hands = live.find(card => card.display_id === node.display_id)?.live
+    return html`<div key=${node.display_id}><${Issue} id=${node.display_id} /> <q>${node.title}</q>${hands ? html`, in the hands of <${Agent} agent=${hands.agent} session=${hands.session} />` : html` <${Status} issue=${node} />`}</div>`
+  })}</dd>`
+}
 
 function Relations({graph, of}) {
   if (!graph) return null
@@ -153,7 +165,6 @@ function OneAgent({id}) {
   const letters = useAsked(() => ask('list_messages', {agent, limit: 60}), [agent], event => /^message_|^task_/.test(event.type))
   const untaken = (letters.reply?.items || []).filter(each => each.to.split('#')[0] === agent && (each.state === 'queued' || each.state === 'seen'))
   const paths = (state.holdings?.paths || []).filter(each => each.session === session || (!here && each.agent === id))
-  const did = events.filter(event => event.session === session || event.agent === id).slice(-60).reverse()
   const work = (attempts.reply?.items || []).filter(each => each.session === session || (!here && each.agent === id))
   const tasks = (state.tasks?.items || []).filter(each => each.to.split('#')[0] === agent)
   return html`<article>
@@ -174,11 +185,44 @@ function OneAgent({id}) {
       <${Act} sure=${`What waits for ${agent} goes back to who sent it. Sessions that run stay.`} act=${() => deeds.retire(agent)}>Take off the list<//></div>
     <h2>Holds <span>${paths.length || ''}</span></h2>
     ${paths.length ? html`<ul class="relations">${paths.map(each => html`<li key=${each.path + each.checkout}><${Path} path=${each.path} /><span class="text dim">${each.purpose}</span><${Lease} until=${each.until} seconds=${each.lease_seconds} /></li>`)}</ul>` : html`<p class="dim">Nothing.</p>`}
+    <h2>What it did</h2><${Did} session=${session} id=${id} key=${session} />
     <h2>Queue <span>${tasks.length || ''}</span></h2>
     ${tasks.length ? html`<ul class="relations">${tasks.map(task => html`<li key=${task.task_id}><${Task} task=${task} /></li>`)}</ul>` : html`<p class="dim">No task waits for it.</p>`}
     <h2>Worked on</h2><${Attempts} named found=${{reply: attempts.reply && {items: work.slice(0, 12)}, refused: attempts.refused}} />
-    <h2>What it did</h2><section class="feed-like feed"><ol>${did.map(event => html`<${Line} event=${event} key=${event.id} />`)}${!did.length && html`<li class="dim quiet">Nothing lately.</li>`}</ol></section>
   </article>`
+}
+
+const SHOWN = 60
+// What one agent did, newest first, with a line at every full hour; the room's log is read back when more is asked for.
+function Did({session, id}) {
+  const events = use(now => now.events)
+  const seen = useRef(new Map()), [, draw] = useState(0), [most, grow] = useState(SHOWN), [busy, work] = useState(false), [refused, fail] = useState(null)
+  for (const event of events) seen.current.set(event.id, event)
+  const all = [...seen.current.values()].sort((one, two) => one.id - two.id)
+  const mine = all.filter(event => event.session === session || event.agent === id)
+  const lines = gathered(mine.slice(-most).reverse()), first = all[0]?.id || 1
+  const earlier = async () => {
+    grow(most + SHOWN)
+    if (mine.length >= most + SHOWN || first <= 1) return
+    work(true)
+    try {
+      let at = first, found = 0
+      for (let page = 0; page < 5 && at > 1 && !found; page++) {
+        const since = Math.max(0, at - 201)
+        const past = (await ask('get_changes', {since_event_id: since, limit: 200})).events
+        for (const event of past) if (!seen.current.has(event.id)) { seen.current.set(event.id, event); found += event.session === session || event.agent === id }
+        at = since + 1
+      }
+      fail(null)
+    } catch (error) { fail(error) }
+    work(false)
+    draw(n => n + 1)
+  }
+  return html`<ol class="did">${lines.flatMap((event, n) => {
+    const next = lines[n + 1], line = html`<${Line} event=${event} key=${event.id} />`
+    return next && stretch(next.at) !== stretch(event.at) ? [line, html`<li class="stretch" key=${'s' + event.id}><time>${stretch(event.at)}</time></li>`] : [line]
+  })}${!lines.length && html`<li class="dim quiet">Nothing lately.</li>`}</ol>
+    <${Failure} of=${refused} />${(first > 1 || mine.length > most) && html`<p><button class="text" onClick=${earlier} disabled=${busy}>earlier</button></p>`}`
 }
 
 export function Task({task, bare}) {
@@ -201,7 +245,7 @@ function OnePath({path}) {
     <h1 class="path">${breakable(path)}</h1>
     ${held.map(each => html`<dl class="facts" key=${each.session + each.checkout}>
       <dt>held by</dt><dd><${Agent} agent=${each.agent} session=${each.session} /> ${each.path !== path ? html`as <code>${each.path}</code> ` : ''}for ${each.mode === 'run' ? 'a run over it' : 'editing'}</dd>
-      ${each.purpose && html`<dt>for</dt><dd>${each.purpose}</dd>`}${each.issue && html`<dt>issue</dt><dd><${Issue} id=${each.issue} /></dd>`}
+      ${each.purpose && each.purpose !== 'editing' && html`<dt>for</dt><dd>${each.purpose}</dd>`}${each.issue && html`<dt>issue</dt><dd><${Issue} id=${each.issue} /></dd>`}
       <dt>since</dt><dd><${Ago} at=${each.since} /></dd><dt>lease</dt><dd><${Lease} until=${each.until} seconds=${each.lease_seconds} /></dd>
       <dt>checkout</dt><dd><code>${state.holdings.checkouts.find(one => one.checkout === each.checkout)?.root}</code></dd></dl>
       <div class="deeds"><${Act} kind="danger" sure=${`${each.path}, held by ${who(each.agent, each.session)}, is free then; its next edit there will be refused if somebody else takes it.`} act=${() => deeds.releasePath(each)}>Release ${each.path} from ${who(each.agent, each.session)}<//></div>`)}

@@ -11,6 +11,12 @@ export function hour(iso) {
   return Date.now() - at < 20 * 3600e3 ? clock.format(at) : day.format(at)
 }
 
+// The full hour, or the day, in which something happened: what divides a list of what one agent did.
+export function stretch(iso) {
+  const said = hour(iso)
+  return said.includes(':') ? said.slice(0, 3) + '00' : said
+}
+
 export function span(ms) {
   const s = Math.max(0, Math.round(ms / 1000))
   if (s < 60) return `${s} s`
@@ -77,7 +83,7 @@ export const kindOf = issue => {
   const status = issue.effective_status || issue.status
   if (status === 'in_progress') return 'live'
   if (status === 'cancelled') return 'done'
-  if (status === 'ready' && issue.open_blockers) return 'blocked'
+  if (issue.open_blockers && (status === 'ready' || status === 'review')) return 'blocked'
   return status
 }
 export const number = display => display.slice(display.lastIndexOf('-') + 1)
@@ -89,6 +95,11 @@ export const PRESENCE = {busy: 'in a turn', idle: 'idle', stalled: 'in a turn, b
 const listed = paths => (paths || []).slice(0, 3).map(each => ({path: each.path ?? each})).flatMap((part, n) => n ? [', ', part] : [part])
 const more = paths => (paths || []).length > 3 ? [` and ${paths.length - 3} more`] : []
 const issue = event => event.display_id ? {issue: event.display_id} : 'an issue'
+// Why, without the name that stands before it as a link.
+function reason({subject, message = ''}) {
+  const named = `${subject} is `
+  return message.startsWith(named) ? `: ${message.slice(named.length)}` : ` ${message}`
+}
 
 const TOLD = {
   issue_created: e => ['wrote ', issue(e), ' ', {quote: e.data.title}],
@@ -120,7 +131,7 @@ const TOLD = {
   relation_removed: e => ['unlinked ', issue(e)],
   paths_claimed: e => [e.data.mode === 'run' ? 'runs over ' : 'holds ', ...listed(e.data.paths), ...more(e.data.paths)],
   paths_released: e => [{lapse: 'let lapse ', forced: 'had to give back ', death: 'lost '}[e.data.why] || 'gave back ', ...listed(e.data.paths), ...more(e.data.paths)],
-  refused: e => ['was refused ', e.data.subject?.startsWith('ISSUE-') ? {issue: e.data.subject} : e.data.subject ? {path: e.data.subject} : e.data.code, {dim: ` ${e.data.message || ''}`}],
+  refused: e => ['was refused ', e.data.subject?.startsWith('ISSUE-') ? {issue: e.data.subject} : e.data.subject ? {path: e.data.subject} : e.data.code, {dim: reason(e.data)}],
   overlap_noted: e => ['works on the same in two checkouts: ', ...listed(e.data.paths)],
   path_leaked: e => ['changed what another holds: ', ...listed(e.data.paths)],
   path_changed_outside: e => ['a held file was changed from outside: ', ...listed(e.data.paths)],
