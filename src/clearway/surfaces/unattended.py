@@ -11,7 +11,7 @@ import signal
 from collections.abc import Callable
 from typing import Any, cast
 
-from clearway import arguments, config
+from clearway import config
 from clearway.clock import Clock
 from clearway.crew import workers
 from clearway.errors import Refusal
@@ -25,7 +25,7 @@ from clearway.limits import (
 from clearway.room import Room
 from clearway.surfaces.asking import Run, mention, say, say_json
 from clearway.surfaces.bell import Bell
-from clearway.surfaces.waiting import pause_ms
+from clearway.surfaces.waiting import pause_ms, typed_span
 from clearway.untrusted import folded
 from clearway.worker import clients, keeper, models
 from clearway.worker.answers import Limit
@@ -192,11 +192,7 @@ def _seconds(given: str, option: str, default: int, most: int) -> int:
     """A length of time as it is typed: with its unit, or in seconds."""
     if not given:
         return default
-    typed = f"{given}s" if given.isdigit() else given
-    try:
-        return arguments.Span(most).check(typed, option, arguments.Where("", Clock())) // 1_000
-    except arguments.Problem as problem:
-        raise Refusal("INVALID_ARGUMENT", f"worker: {problem.field} {problem}.") from None
+    return typed_span("worker", option, f"{given}s" if given.isdigit() else given, most) // 1_000
 
 
 def _per_hour(given: str) -> int:

@@ -78,16 +78,20 @@ def until_free(eyes: Eyes, clock: Clock, timeout_ms: int, pause: Callable[[float
     return blockers
 
 
+def typed_span(word: str, option: str, typed: str, seconds_max: int) -> int:
+    """A length of time as it is typed behind an option (90s, 30m, 2h), in ms."""
+    try:
+        return arguments.Span(seconds_max).check(typed, option, arguments.Where("", Clock()))
+    except arguments.Problem as problem:
+        raise Refusal("INVALID_ARGUMENT", f"{word}: {problem.field} {problem}.") from None
+
+
 def for_paths(rooms: Rooms, caller: Caller, paths: list[str], timeout: str) -> list[Row]:
     """Wait until these paths are free for the caller; what still is in the way when the time is over.
 
     timeout: a length of time as it is typed (30m).
     """
-    try:
-        where = arguments.Where(caller.cwd, rooms.clock)
-        timeout_ms = arguments.Span(WAIT_SECONDS_MAX).check(timeout, "timeout", where)
-    except arguments.Problem as problem:
-        raise Refusal("INVALID_ARGUMENT", f"wait: {problem.field} {problem}.") from None
+    timeout_ms = typed_span("wait", "timeout", timeout, WAIT_SECONDS_MAX)
     by_room: dict[int, tuple[Room, list[Place]]] = {}
     for path in paths:
         room, place = rooms.placed(path, caller.cwd)

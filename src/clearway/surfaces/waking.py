@@ -11,7 +11,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from clearway import arguments, platforms, wire
+from clearway import platforms, wire
 from clearway.alive import Liveness, Process
 from clearway.clock import Clock
 from clearway.config import Caller
@@ -20,7 +20,7 @@ from clearway.db import Row
 from clearway.errors import Refusal
 from clearway.limits import PAYLOAD_BYTES_MAX, WAIT_SECONDS_MAX
 from clearway.surfaces.bell import Bell
-from clearway.surfaces.waiting import pause_ms, until_free
+from clearway.surfaces.waiting import pause_ms, typed_span, until_free
 from clearway.untrusted import folded
 
 if TYPE_CHECKING:
@@ -211,10 +211,7 @@ def pointer(found: list[Row]) -> str:
 
 def span(timeout: str) -> int:
     """A length of time as it is typed, in ms."""
-    try:
-        return arguments.Span(WAIT_SECONDS_MAX).check(timeout, "timeout", arguments.Where("", Clock()))
-    except arguments.Problem as problem:
-        raise Refusal("INVALID_ARGUMENT", f"wait: {problem.field} {problem}.") from None
+    return typed_span("wait", "timeout", timeout, WAIT_SECONDS_MAX)
 
 
 def _payload() -> dict[str, Any]:
