@@ -63,4 +63,5 @@ def _list(run: Run, tokens: Tokens) -> None:
     if run.as_json:
         say_json({"items": listed})
     else:
-        say("\n".join(f"{each['name']}  since {each['since']}" for each in listed) or "There are no tokens.")
+        moment = run.paper.moment
+        say("\n".join(f"{each['name']}  since {moment(each['since'])}" for each in listed) or "There are no tokens.")
