@@ -172,7 +172,7 @@ def test_the_page_goes_on_after_the_host_was_gone(chromium: Any, environ: dict[s
     sees(page, ".connection.lost", "connection lost")
     room.ask("create_issue", "human", title="Meanwhile", status="ready")
     with hosted(environ):
-        sees(page, ".connection.live", "live")
+        sees(page, ".connection.live", "connected")
         sees(page, ".column.ready .card", "Meanwhile")
         sees(page, ".feed li", "Meanwhile")
         assert page.locator(".feed li", has_text="Meanwhile").count() == 1

@@ -16,7 +16,7 @@ export function Card({card, kind}) {
       ${card.needs_human && html`<span class="fails">failed again and again</span>`}
       ${card.waits_for && html`<span class="waits" title="waits for">← ${card.waits_for.map(number).join(', ')}${card.open_blockers > card.waits_for.length ? ` +${card.open_blockers - card.waits_for.length}` : ''}</span>`}
       ${card.blocked_reason && html`<span class="reason">${card.blocked_reason}</span>`}
-      ${card.review && html`<${Chip} kind="review">${card.review.stale ? 'review out of date' : `v${card.review.issue_version} ${card.review.status === 'claimed' ? 'in review' : 'waits for review'}`}<//>`}
+      ${card.review && html`<${Chip} kind=${card.review.stale ? 'blocked' : 'review'}>${card.review.stale ? 'review out of date' : `v${card.review.issue_version} ${card.review.status === 'claimed' ? 'in review' : 'waits for review'}`}<//>`}
       ${card.reserved_for && html`<span class="dim">for ${card.reserved_for}</span>`}
       ${card.type && card.type !== 'task' && html`<span class="kind">${card.type}</span>`}
       ${(card.labels || []).slice(0, 2).map(label => html`<span class="label">${label}</span>`)}

@@ -255,7 +255,7 @@ function OnePath({path}) {
     ${reply && !reply.events.length && html`<p class="dim">Nothing is known of it yet.</p>`}
   </article>`
 }
-const HISTORY = {paths_claimed: 'took it', paths_released: 'gave it back', refused: 'was refused', path_leaked: 'changed it although another held it', path_restored: 'brought it back', overlap_noted: 'works on it in another checkout, too', path_changed_outside: 'changed from outside', work_rescued: 'work was saved before a command'}
+const HISTORY = {paths_claimed: 'took it', paths_released: 'gave it back', refused: 'was refused:', path_leaked: 'changed it although another held it', path_restored: 'brought it back', overlap_noted: 'works on it in another checkout, too', path_changed_outside: 'changed from outside', work_rescued: 'work was saved before a command'}
 
 // --- a message --------------------------------------------------------------------------------------------------------
 

@@ -69,7 +69,7 @@ function Said() {
   return html`<div class=${'said ' + (said?.kind || '')} role="status" aria-live="polite">${said && html`<p>${said.text} <button class="text" onClick=${() => set({said: null})} aria-label="Close this">×</button></p>`}</div>`
 }
 
-const CONNECTION = {new: 'connecting', live: 'live', lost: 'connection lost, trying again', out: 'logged out'}
+const CONNECTION = {new: 'connecting', live: 'connected', lost: 'connection lost, trying again', out: 'logged out'}
 
 function Top() {
   const rooms = use(now => now.rooms), room = use(now => now.room), connection = use(now => now.connection)
@@ -100,7 +100,7 @@ function Top() {
       <div><dt>held</dt><dd>${paths ?? '–'}</dd></div>
       <div class="refusals"><dt>refused today</dt><dd class=${refused ? 'refused' : ''}>${refused}</dd></div>
     </dl>
-    <span class=${'connection ' + connection} role="status" title=${CONNECTION[connection]}><i></i><span>${connection === 'live' ? 'live' : CONNECTION[connection]}</span></span>
+    <span class=${'connection ' + connection} role="status" title=${CONNECTION[connection]}><i></i><span>${CONNECTION[connection]}</span></span>
     <button class="icon" onClick=${() => set({dialog: {kind: 'issue'}})} title="New issue (n)">+ <span>Issue</span></button>
     <button class="icon" onClick=${theme} title="Light or dark" aria-label="Light or dark"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M8 1.5a6.5 6.5 0 1 0 0 13z" /><circle cx="8" cy="8" r="6.2" fill="none" stroke="currentColor" /></svg></button>
     <button class="icon" onClick=${() => set({dialog: {kind: 'keys'}})} title="Keys (?)" aria-label="Keys">?</button>
