@@ -176,6 +176,19 @@ def ignores_case(directory: str) -> bool:
         return False
 
 
+def readable(descriptors: list[int], seconds: float | None = None) -> list[int]:
+    """Those of these files that have something to read or are at their end; waits for the first of them, for ever where
+    no time is given. Where the system has it by `poll`, which takes descriptors of any number: `select` knows 1,024."""
+    import select
+
+    if not hasattr(select, "poll"):
+        return select.select(descriptors, [], [], seconds)[0]
+    asked = select.poll()
+    for each in descriptors:
+        asked.register(each, select.POLLIN | select.POLLHUP)
+    return [each for each, _ in asked.poll(None if seconds is None else max(0, int(seconds * 1_000)))]
+
+
 def aside(file: str) -> str:
     """A name beside a file, for what takes its place once it is whole: this thread's alone, since a host answers in
     several."""

@@ -402,7 +402,8 @@ def test_a_turn_that_came_too_late_is_given_on(tmp_path: Path) -> None:
 
 
 def hold_a_turn(path: str, told: Connection) -> None:
-    assert Turns(path).take(1_000)
+    turns = Turns(path)
+    assert turns.take(1_000)
     told.send("taken")
     told.recv()
 

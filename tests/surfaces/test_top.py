@@ -7,7 +7,6 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
-import select
 import signal
 import struct
 import subprocess
@@ -18,6 +17,7 @@ from contextlib import contextmanager
 import pytest
 from tests.surfaces.conftest import PROGRAM, Terminal
 
+from clearway import platforms
 from clearway.surfaces import tables, top, top_screen
 from clearway.surfaces.render import Paper, Result
 from clearway.surfaces.top_screen import Screen
@@ -161,8 +161,7 @@ class Window:
         """Read until it stands there; what was read for it."""
         seen = ""
         while word not in seen:
-            ready, _, _ = select.select([self.screen], [], [], SECONDS_MAX)
-            assert ready, f"{word!r} did not come: {seen[-2_000:]}"
+            assert platforms.readable([self.screen], SECONDS_MAX), f"{word!r} did not come: {seen[-2_000:]}"
             try:
                 part = os.read(self.screen, 65_536)
             except OSError:

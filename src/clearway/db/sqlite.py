@@ -157,6 +157,13 @@ class SqliteEngine:
         self.read_only = False
         self._unwritable: apsw.Error | None = None  # why, when it is more than a file or folder that is closed to us
 
+    def __del__(self) -> None:
+        try:
+            if self._log is not None:
+                os.close(self._log)  # as in Turns: nobody else would
+        except Exception:
+            pass
+
     # --- opening ------------------------------------------------------------------------------------------------
 
     def migrate(self, seed: dict[str, Any] | None, *, upgrade: bool) -> bool:

@@ -64,6 +64,12 @@ class Turns:
             self._file = None
             self._held = False
 
+    def __del__(self) -> None:
+        try:
+            self.close()  # a descriptor is no object: nobody else would close it
+        except Exception:
+            pass  # the interpreter is leaving, and closes everything
+
     def _queue(self, locks: ModuleType, wait_ms: int) -> bool:
         began = self._clock.monotonic()
         pause = FIRST_PAUSE_MS

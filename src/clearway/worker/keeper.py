@@ -33,9 +33,11 @@ def main(words: list[str]) -> int:
     client = _start(program, rope, linux=linux)
     _let_go()
     circle = _Circle(client, spared, linux=linux)
+    both = select.poll()  # not `select`, which knows no descriptor above 1,023: the rope keeps its number
+    both.register(rope, select.POLLIN | select.POLLHUP)
+    both.register(told, select.POLLIN)
     while circle.status is None:
-        ready, _, _ = select.select([rope, told], [], [])
-        if rope in ready:
+        if any(each == rope for each, _ in both.poll()):
             break
         os.read(told, _PART)
         circle.reap()

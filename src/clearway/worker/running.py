@@ -8,7 +8,6 @@ a second, whether it may go on.
 from __future__ import annotations
 
 import os
-import select
 import subprocess
 import sys
 import tempfile
@@ -120,7 +119,7 @@ def _watched(
     kept = {child.stdout.fileno(): out, child.stderr.fileno(): complaint}
     late, stopped, asked, ended_by = False, "", began, 0
     while kept:
-        ready, _, _ = select.select(list(kept), [], [], LOOK_MS / 1_000)
+        ready = platforms.readable(list(kept), LOOK_MS / 1_000)
         for descriptor in ready:
             part = os.read(descriptor, _PART)
             if part:
