@@ -9,11 +9,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench import hooks
 from bench.__main__ import GROUPS, machine
-from bench.figures import Figure
+from bench.figures import Figure, table
 from bench.spawn import ROUNDS_MIN
 
 README = Path(__file__).resolve().parent.parent / "README.md"
+ELSEWHERE = ("growth", "interchange")  # take minutes, and stand in docs/performance.md
 START, END = "<!-- bench:start -->", "<!-- bench:end -->"
 
 
@@ -21,10 +23,11 @@ def main() -> None:
     where = machine()
     figures: list[Figure] = []
     for name, group in GROUPS.items():
-        if name == "growth":  # takes minutes, and has a page of its own: docs/performance.md
+        if name in ELSEWHERE:
             continue
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
-        figures += group(ROUNDS_MIN)
+        figures += hooks.figures(ROUNDS_MIN, with_rival=True) if name == "hooks" else group(ROUNDS_MIN)
+        print(table(figures), flush=True)
     README.write_text(filled(README.read_text(encoding="utf-8"), where, figures), encoding="utf-8")
 
 
@@ -34,13 +37,19 @@ def filled(page: str, where: str, figures: Sequence[Figure]) -> str:
     _, end, after = rest.partition(END)
     if not start or not end:
         raise ValueError(f"the page has no {START} ... {END}")
-    lines = [f"On {where}:", "", "| figure | measured | budget |", "| --- | --- | --- |", *map(_row, figures)]
+    lines = [
+        f"On {where}:",
+        "",
+        "| figure | measured | budget | beside |",
+        "| --- | --- | --- | --- |",
+        *map(_row, figures),
+    ]
     return "\n".join([f"{before}{START}", *lines, f"{END}{after}"])
 
 
 def _row(figure: Figure) -> str:
     missed = " (missed)" if figure.holds is False else ""
-    return f"| {figure.name} | {figure.measured} | {figure.budget}{missed} |"
+    return f"| {figure.name} | {figure.measured} | {figure.budget}{missed} | {figure.ratio} |"
 
 
 if __name__ == "__main__":
