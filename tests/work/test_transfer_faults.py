@@ -367,5 +367,5 @@ def test_a_wrong_document_of_others_is_refused_with_its_path(world: World) -> No
     codex = world.agent("codex")
     for wrong, (form, text, code, path) in OTHERS.items():
         refuses(codex, wrong, text, code, path, format=form)
-    refused = codex.refused("import_project", document=waits("a", "away"), format="beads", mode="merge")
+    refused = codex.refused("apply_import", document=waits("a", "away"), format="beads", mode="merge")
     assert "the room: away." in refused.message, "an id is called as the document calls it"
