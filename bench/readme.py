@@ -27,7 +27,7 @@ def main() -> None:
             continue
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         figures += hooks.figures(ROUNDS_MIN, with_rival=True) if name == "hooks" else group(ROUNDS_MIN)
-        print(table(figures), flush=True)
+    print(table(figures))
     README.write_text(filled(README.read_text(encoding="utf-8"), where, figures), encoding="utf-8")
 
 
