@@ -57,7 +57,7 @@ def test_every_figure_says_what_was_measured_and_its_budget() -> None:
     before, between, after = re.split(r"<!-- bench:(?:start|end) -->", README)
     rows = [line.strip("| ").split(" | ") for line in between.splitlines() if line.startswith("|")]
     assert before and after
-    assert rows[0] == ["figure", "measured", "budget"]
+    assert rows[0] == ["figure", "measured", "budget", "beside"]
     assert len(rows) > 10
 
 
