@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
 
+from clearway import wire
 from clearway.limits import TRAIL_BYTES_MAX
 from clearway.trail import CHANGED, RAN, Trail
 
@@ -33,6 +35,19 @@ def test_steps_are_kept_in_order(trail: Trail, tmp_path: Path) -> None:
     ]
     assert stat.S_IMODE(file(tmp_path).stat().st_mode) == 0o600
     assert trail.steps("other") == []
+
+
+def test_a_trail_is_read_without_the_json_package(
+    trail: Trail, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It costs ten milliseconds to load, and says no more than that a line was cut off."""
+    trail.ran("s", 1, "make", 0)
+    with file(tmp_path).open("a") as opened:
+        opened.write('[2,"ran","pytest -')
+    monkeypatch.setitem(sys.modules, "json", None)  # importing it raises
+    assert [step.what for step in trail.steps("s")] == ["make"]
+    with pytest.raises(ValueError, match="empty"):
+        wire.loads(" ")
 
 
 def test_no_secret_reaches_the_disk(trail: Trail, tmp_path: Path) -> None:

@@ -74,10 +74,12 @@ class Trail:
         """What is known, the oldest first."""
         found: list[Step] = []
         for text in self._read(session).split("\n"):
+            if not text.endswith("]"):  # the end of a write that was cut off, or of the file
+                continue
             try:
                 said: Any = wire.loads(text)
             except ValueError:
-                continue  # the end of a write that was cut off
+                continue  # cut off within its words
             if wire.is_list(said) and len(said) in (4, 5) and isinstance(said[0], int) and isinstance(said[2], str):
                 numbers = [each if isinstance(each, int) else None for each in said[3:]]
                 found.append(Step(said[0], str(said[1]), said[2], *numbers))

@@ -36,6 +36,8 @@ def _c_loads() -> Callable[[str], Any]:
 
     def decode(text: str) -> Any:
         start = len(text) - len(text.lstrip(_SPACE))
+        if start == len(text):  # not worth the ten milliseconds in which json would say the same
+            raise ValueError("no JSON: the text is empty")
         try:
             value, end = scan(text, start)
         except (StopIteration, SystemError):  # without json.decoder loaded, the scanner cannot say what is wrong
