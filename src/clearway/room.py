@@ -457,7 +457,14 @@ def _tell_refusal(tx: Tx, refusal: Refusal) -> None:
         return
     tx.change(SQL.note_refusal, **who, now=tx.now)
     repeated = {"repeated": last.passed_over} if last is not None and last.passed_over else {}
-    tx.tell("refused", code=refusal.code, subject=subject, message=refusal.message, **repeated)
+    tx.tell("refused", code=refusal.code, subject=subject, message=refusal.message, **repeated, **_in_the_way(refusal))
+
+
+def _in_the_way(refusal: Refusal) -> dict[str, Any]:
+    """Who had it, in which session, and until when as things stood: what the sentence says for people, as facts."""
+    first, *_ = refusal.facts.get("conflicts") or [refusal.facts]
+    named = (("holder", "agent"), ("holder_session", "session"), ("until", "until"))
+    return {name: first[fact] for name, fact in named if first.get(fact)}
 
 
 def _objection(rule: str) -> Refusal:

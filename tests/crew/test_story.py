@@ -26,7 +26,11 @@ def test_the_story_of_a_path_answers_why_it_is_held(world: World) -> None:
         ("refused", "beta"),
         ("paths_claimed", "alpha"),
     ]
-    assert "held by alpha" in story["events"][0]["message"]
+    refused = story["events"][0]
+    assert "held by alpha" in refused["message"]
+    # As facts, too: an agent's name tells no session from another, and a sentence has the host's time.
+    holder = (refused["holder"], refused["holder_session"], refused["until"])
+    assert holder == (story["agent"], story["session"], story["until"])
     assert "clearway wait --path src/a.py" in story["next"]
     assert "--force" in human(world).ask("path_history", path="src/a.py")["next"]
     assert "clearway release" in alpha.ask("path_history", path="src/a.py")["next"]

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 SQL = statements(__file__)
 _READ_AT_ONCE = 500
 _REFUSED = "refused"
+_KEPT = (
+    *("why", "mode", "purpose", "message", "code", "forced_by", "repeated", "how", "command", "ref"),
+    *("holder", "holder_session", "until"),
+)
 
 
 @op(group="crew", cli="why")
@@ -76,8 +80,7 @@ def _shown(event: Row, place: Place) -> dict[str, Any] | None:
         return None
     shown = {"id": event.id, "at": clock.iso(event.at), "type": event.type, "agent": event.agent}
     shown |= {"session": event.session, "path": met[0]}
-    kept = ("why", "mode", "purpose", "message", "code", "forced_by", "repeated", "how", "holder", "command", "ref")
-    return shown | {name: _said(facts[name]) for name in kept if facts.get(name)}
+    return shown | {name: _said(facts[name]) for name in _KEPT if facts.get(name)}
 
 
 def _here(facts: dict[str, Any], place: Place) -> list[str]:
