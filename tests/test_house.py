@@ -30,8 +30,8 @@ FILE_LINES_MAX = 700
 
 # A room of the house is a folder of the package, or a module directly in it. Arrows point downwards only.
 PURE = {
-    "amounts", "errors", "clock", "children", "alive", "platforms", "limits", "lifecycle", "leasing", "paths",
-    "testruns", "untrusted", "wire",
+    "amounts", "annotating", "errors", "clock", "children", "alive", "platforms", "limits", "lifecycle", "leasing",
+    "paths", "testruns", "untrusted", "wire",
 }  # fmt: skip
 GROUND = PURE | {
     "driver",
@@ -41,6 +41,7 @@ GROUND = PURE | {
     "trail",
     "proofs",
     "repository",
+    "worktrees",
     "config",
     "db",
     "op",
@@ -62,6 +63,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "proofs": PURE,
     "config": PURE,
     "repository": PURE | {"config"},
+    "worktrees": {"repository"},
     "db": PURE | {"driver", "beats", "config", "opencalls"},
     "op": PURE,
     "arguments": PURE | {"repository", "config", "kinds", "op"},
@@ -109,7 +111,7 @@ READS_THE_ENVIRONMENT = {"config.py"}
 MAY_PASS_THE_ENVIRONMENT_ON = ("setup/", "surfaces/", "worker/")
 
 # What a hook loads is paid on every tool call of every agent.
-LIGHT_ROOMS = GROUND - {"arguments", "kinds"} | {"room", "rooms", "crew", "guard"}
+LIGHT_ROOMS = GROUND | {"room", "rooms", "crew", "guard"}
 LIGHT_FILES = (
     *("surfaces/hooks.py", "surfaces/faststep.py", "surfaces/callers.py", "surfaces/clients/", "surfaces/moments/"),
     *("surfaces/githooks.py", "work/checkpoints.py", "work/commits.py"),

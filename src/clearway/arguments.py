@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import os
 import sys
-import typing
-from collections.abc import Mapping
-from typing import Annotated, Any, TypedDict
 
 from clearway import lifecycle, limits
+from clearway.annotating import Annotated, NotRequired, TypedDict
 from clearway.clock import Clock
 from clearway.config import Caller
 from clearway.errors import Refusal
@@ -92,10 +90,14 @@ from clearway.kinds import (
 from clearway.op import Operation
 from clearway.untrusted import folded
 
-if typing.TYPE_CHECKING:
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from clearway.repository import Place
 else:
-    Place = Any
+    Any = Place = object
 
 _NAME_CHARS, _UNKNOWN_SHOWN = 64, 20  # of arguments that do not exist: they may be anything
 _TOO_MUCH = frozenset({"MAX_RUNES", "MAX_ITEMS", "MAX_BYTES"})
@@ -340,7 +342,7 @@ HistoryLimit = Annotated[int, Whole(1, limits.LIST_MAX)]
 class ArtifactShape(TypedDict):
     type: Annotated[str, Choice(lifecycle.ARTIFACT_TYPES)]
     uri: Annotated[str, ArtifactUri(limits.ARTIFACT_URI_CHARS_MAX)]
-    title: typing.NotRequired[Annotated[str, Text(limits.ARTIFACT_TITLE_CHARS_MAX)]]
+    title: NotRequired[Annotated[str, Text(limits.ARTIFACT_TITLE_CHARS_MAX)]]
 
 
 Artifacts = Annotated[list[ArtifactShape], Many(ArtifactRecord(ArtifactShape), limits.ARTIFACTS_MAX)]

@@ -7,18 +7,18 @@ Loaded when a surface asks; a hook never checks an argument.
 from __future__ import annotations
 
 import os
-import types
-import typing
-from typing import Annotated, Any, get_args, get_origin
+import sys
 
 from clearway import config, paths, repository
-from clearway.clock import Clock
+from clearway.annotating import Absent, Nullable, cast
 from clearway.untrusted import folded
 
-if typing.TYPE_CHECKING:
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from clearway.clock import Clock
     from clearway.repository import Place
-else:
-    Place = Any
 
 _NAME_CHARS = 64  # of a field that does not exist: it may be anything
 
@@ -41,6 +41,9 @@ class Kind:
 
     def schema(self) -> dict[str, Any]:
         raise NotImplementedError
+
+    def __or__(self, nothing: None) -> Nullable:
+        return Nullable(self)
 
 
 class Where:
@@ -82,7 +85,7 @@ class DocumentText(Text):
 
     def check(self, value: Any, field: str, where: Where) -> Any:
         if isinstance(value, (dict, list)):
-            return typing.cast("Any", value)
+            return cast("Any", value)
         if not isinstance(value, str):
             raise Problem(field, "INVALID_VALUE", "must be a text")
         if len(value) > self.chars:
@@ -153,7 +156,7 @@ class Many(Kind):
     def check(self, value: Any, field: str, where: Where) -> list[Any]:
         if not isinstance(value, list):
             raise Problem(field, "INVALID_VALUE", "must be a list")
-        items = typing.cast("list[Any]", value)
+        items = cast("list[Any]", value)
         if len(items) > self.most:
             raise Problem(field, "MAX_ITEMS", f"must have at most {self.most} items")
         if len(items) < self.least:
@@ -171,15 +174,14 @@ class Record(Kind):
     """An object with the fields of a TypedDict."""
 
     def __init__(self, shape: Any) -> None:
-        hints = typing.get_type_hints(shape, include_extras=True)
+        hints = _hints(shape)
         self.fields = {name: kind_of(hint) for name, hint in hints.items()}
-        # Not __required_keys__: annotations are strings here, in which it does not see NotRequired.
-        self.required = frozenset(name for name, hint in hints.items() if get_origin(hint) is not typing.NotRequired)
+        self.required = frozenset(name for name, hint in hints.items() if not isinstance(hint, Absent))
 
     def check(self, value: Any, field: str, where: Where) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise Problem(field, "INVALID_VALUE", "must be an object")
-        given = typing.cast("dict[str, Any]", value)
+        given = cast("dict[str, Any]", value)
         for name in given:
             if name not in self.fields:
                 raise Problem(f"{field}.{folded(name, _NAME_CHARS)}", "UNSUPPORTED", "is not a field of this object")
@@ -206,8 +208,7 @@ class Patch(Record):
 
     def __init__(self, shape: Any) -> None:
         super().__init__(shape)
-        hints = typing.get_type_hints(shape, include_extras=True)
-        self.nullable = frozenset(name for name, hint in hints.items() if type(None) in get_args(hint))
+        self.nullable = frozenset(name for name, hint in _hints(shape).items() if isinstance(hint, Nullable))
         self.required = frozenset[str]()
 
     def check(self, value: Any, field: str, where: Where) -> dict[str, Any]:
@@ -340,7 +341,7 @@ class PathText(Kind):
 class Span(Kind):
     """A length of time as people write it: 90s, 30m or 2h; in milliseconds."""
 
-    _UNITS = types.MappingProxyType({"s": 1_000, "m": 60_000, "h": 3_600_000})
+    _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000}
 
     def __init__(self, seconds_max: int) -> None:
         self.seconds_max = seconds_max
@@ -362,7 +363,7 @@ class Moment(Span):
     """When something will be over: a length of time from now (30m, +2h, 3d), a time as 2026-08-01T14:00:00Z, or seconds
     since 1970; in milliseconds from now."""
 
-    _UNITS = types.MappingProxyType({"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000})
+    _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
     def check(self, value: Any, field: str, where: Where) -> int:
         text = value.strip() if isinstance(value, str) else ""
@@ -388,14 +389,17 @@ class Moment(Span):
 
 def kind_of(hint: Any) -> Kind:
     """The kind that an annotation names."""
-    if get_origin(hint) in (typing.Union, types.UnionType):
-        (inner,) = [part for part in get_args(hint) if part is not type(None)]
-        return kind_of(inner)
-    if get_origin(hint) in (typing.NotRequired, typing.Required):
-        return kind_of(get_args(hint)[0])
-    if get_origin(hint) is Annotated:
-        return next(extra for extra in get_args(hint)[1:] if isinstance(extra, Kind))
-    raise TypeError(f"{hint} is not a kind of argument")
+    while isinstance(hint, Nullable | Absent):
+        hint = hint.hint
+    if not isinstance(hint, Kind):
+        raise TypeError(f"{hint} is not a kind of argument")
+    return hint
+
+
+def _hints(shape: Any) -> dict[str, Any]:
+    """What the fields of a TypedDict are, read where it was written."""
+    names = vars(sys.modules[shape.__module__])
+    return {name: eval(hint, names) for name, hint in shape.__annotations__.items()}
 
 
 def _is_unicode(text: str) -> bool:

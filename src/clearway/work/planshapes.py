@@ -6,12 +6,15 @@ what cannot. `work/plans.py` says what is wrong with it all.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NotRequired, TypedDict, cast
-
 from clearway import arguments, limits
+from clearway.annotating import Annotated, NotRequired, TypedDict, cast
 from clearway.arguments import Choice, Kind, Problem, Record, Text, Where, Yes
 from clearway.lifecycle import RELATIONS
 from clearway.untrusted import folded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _NAMES_SHOWN = 20  # of fields that do not exist: they may be anything
 _NAME_CHARS = 64
