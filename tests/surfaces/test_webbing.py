@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from urllib.parse import parse_qs, urlsplit
 
 from tests.surfaces.conftest import Terminal
@@ -11,7 +12,9 @@ from tests.surfaces.hosted import hosted
 def test_the_person_is_given_a_link_that_logs_one_browser_in(terminal: Terminal) -> None:
     with hosted(terminal.environ) as running:
         assert running.host.http is not None
-        link = urlsplit(terminal("--json", "web").json["url"])
+        told = terminal("--json", "web").json
+        assert os.path.isfile(os.path.join(told["page"], "index.html"))  # where an editor finds the page
+        link = urlsplit(told["url"])
         assert f"{link.scheme}://{link.netloc}" == running.host.http.address
         given = parse_qs(link.fragment)
         people = running.host.http.people

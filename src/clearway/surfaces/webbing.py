@@ -14,6 +14,7 @@ from clearway.surfaces import host_start, host_wire
 from clearway.surfaces.asking import Run, mention, say, say_json
 from clearway.surfaces.http_door import PORT_FILE
 from clearway.surfaces.remote import told
+from clearway.surfaces.web_pages import FOLDER
 
 _HERE = ("127.0.0.1", "localhost", "::1")
 
@@ -41,7 +42,7 @@ def perform(run: Run, *, host: str, port: int, open_it: bool, log_out: bool) -> 
     if port and f":{port}/" not in link:
         mention(f"port {port} is taken by something else; the host listens on another one")
     if run.as_json:
-        say_json({"url": link})
+        say_json({"url": link, "page": FOLDER})
     else:
         say(link)
     if open_it:

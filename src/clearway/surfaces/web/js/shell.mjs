@@ -2,6 +2,7 @@
 import {html, useState, useEffect, useRef, Fragment} from './vdom.mjs'
 import {use, set, state, say} from './store.mjs'
 import {logOut} from './wire.mjs'
+import {again} from './bridge.mjs'
 import {usePlace, href, go} from './place.mjs'
 import {Agent, Badge, Path, Lease, Ago, Hour, Failure, Still, Issue, Empty, mark} from './marks.mjs'
 import {plural, who, PRESENCE, useTick, age} from './words.mjs'
@@ -26,7 +27,7 @@ function useModule(name, from) {
 function View() {
   const at = usePlace()
   const [Found, refused] = useModule(at.view, LATER[at.view])
-  if (refused) return html`<${Failure} of=${refused} retry=${() => location.reload()} />`
+  if (refused) return html`<${Failure} of=${refused} retry=${again} />`
   return Found ? html`<${Found} key=${at.view} place=${at} />` : html`<${Still} />`
 }
 

@@ -1,14 +1,15 @@
 // The beginning: a link with a ticket logs in, then the room that the address names is entered.
 import {html, render, useState, useEffect} from './vdom.mjs'
 import {logIn, loggedIn, rooms, renewNowAndThen} from './wire.mjs'
+import {inside, lead} from './bridge.mjs'
 import {set, use, enter, state} from './store.mjs'
-import {parse, replace, usePlace, place} from './place.mjs'
+import {parse, replace, usePlace, place, go} from './place.mjs'
 import {Shell} from './shell.mjs'
 import {mark} from './marks.mjs'
 import './keys.mjs'
 
 const theme = localStorage.getItem('clearway-theme')
-if (theme) document.documentElement.dataset.theme = theme
+if (theme && !inside) document.documentElement.dataset.theme = theme
 
 function Door({why}) {
   return html`<main class="door"><h1>${mark} Clearway</h1>
@@ -71,6 +72,10 @@ async function begin() {
   const named = found.find(room => room.project === project)
   const was = parse(location.hash)
   replace({...was, room: named ? named.slug : was.room || found[0].slug})
+  lead(({room, panel = null}) => {
+    const there = found.find(each => each.project === room)
+    if (there) go({room: there.slug, view: place.room === there.slug ? place.view : 'board', panel})
+  })
 }
 const Waiting = () => html`<main class="door"><h1>${mark} Clearway</h1><p>No repository on this machine has a room yet. In one of yours, run</p><pre>clearway init
 clearway connect --write</pre><p class="dim">This page goes on by itself.</p></main>`

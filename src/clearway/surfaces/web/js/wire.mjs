@@ -1,5 +1,6 @@
 // Asking the host: operations, the stream of events, logging in and out. Whoever asks shows the key that the page keeps;
 // the cookie goes along by itself. A refusal is thrown as it was said.
+import {inside, carried} from './bridge.mjs'
 
 const KEY = 'clearway-key'
 let room = ''
@@ -13,13 +14,13 @@ export class Refused extends Error {
   }
 }
 
-export const loggedIn = () => Boolean(localStorage.getItem(KEY))
+export const loggedIn = () => inside || Boolean(localStorage.getItem(KEY))
 export function chooseRoom(project) { room = project }
 
 async function fetched(path, options = {}) {
-  const headers = {'Clearway-Page': localStorage.getItem(KEY) || '', ...(room && {'Clearway-Room': room}), ...options.headers}
+  const headers = {...(!inside && {'Clearway-Page': localStorage.getItem(KEY) || ''}), ...(room && {'Clearway-Room': room}), ...options.headers}
   try {
-    return await fetch(path, {...options, headers, credentials: 'same-origin', cache: 'no-store'})
+    return await (inside ? carried : fetch)(path, {...options, headers, credentials: 'same-origin', cache: 'no-store'})
   } catch (error) {
     if (error.name === 'AbortError') throw error
     throw new Refused(0, {code: 'UNREACHABLE', message: 'The host does not answer. The page tries again by itself.'})
@@ -44,6 +45,7 @@ export async function logIn(ticket) {
 
 // A session's halves are made new now and then, so that what was copied once is not good for long.
 export async function renewNowAndThen() {
+  if (inside) return
   const since = Number(localStorage.getItem(KEY + '-since') || 0)
   if (Date.now() - since < 6 * 3600e3) return
   localStorage.setItem(KEY + '-since', Date.now())
