@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from clearway.clock import Clock
 
 CHECKOUT_FILE = "clearway-checkout"
+WORKTREE_FILE = "clearway-worktree"  # where the worktree is, beside a git directory that does not tell it
+MARKS = (CHECKOUT_FILE, WORKTREE_FILE)
 _HEX = frozenset("0123456789abcdefABCDEF")
 _UP_MAX = PATH_CHARS_MAX // 2  # folders above a path that are looked at: more it cannot have
 
@@ -233,6 +235,8 @@ def checkout_id(repository: Repository, clock: Clock) -> str:
     made = _id_of(f"{os.path.basename(place)}|{identity}")
     try:
         _write_down(file, f"{made} {identity}\n", clock)
+        if repository.git == repository.common not in (repository.root, os.path.join(repository.root, ".git")):
+            _write_down(os.path.join(place, WORKTREE_FILE), f"{repository.root}\n", clock)
     except OSError:
         pass  # it cannot be kept; should the directory move to another disk, it will have another id
     return made
@@ -246,7 +250,7 @@ def _write_down(file: str, text: str, clock: Clock) -> None:
     """All who come at once write the same."""
     aside = f"{file}.{clock.new_id()}"
     try:
-        with open(aside, "x", encoding="utf-8") as opened:
+        with open(aside, "x", encoding="utf-8", errors="surrogateescape") as opened:
             opened.write(text)
         os.replace(aside, file)
     except OSError:

@@ -92,13 +92,18 @@ class Rooms:
 
     def of_folder(self, folder: str) -> Room:
         """The room of the repository in which someone works. PROJECT_NOT_FOUND outside of any."""
-        found = repository.holding(os.path.realpath(folder))
+        try:
+            found = repository.holding(os.path.realpath(folder)) if os.path.isabs(folder) else None
+        except ValueError:
+            raise Refusal("PATH_INVALID", "The folder you work in is not a path; name an existing folder.") from None
+        if found is None and os.path.isabs(folder):
+            from clearway import worktrees
+
+            found = worktrees.around(folder)
         if found is None:
             if self.settings.room:
                 return self._chosen(None)
-            raise Refusal(
-                "PROJECT_NOT_FOUND", f"{folder} is in no repository; go into one, or run clearway init in a project."
-            )
+            raise Refusal("PROJECT_NOT_FOUND", _nowhere(folder))
         return self.of_repository(found)
 
     def of_repository(self, place: Repository | None) -> Room:
@@ -293,14 +298,25 @@ class Rooms:
         claim stands without it."""
         from clearway.guard import snapshots
 
+        looked_at: dict[str, tuple[Room, list[snapshots.Taken], list[tuple[str, str]]]] = {}
         for raw in arguments["paths"]:
             try:
                 room, place = self.placed(raw, arguments.get("cwd") or caller.cwd)
                 if place.repository is None:
                     continue
                 store = snapshots.Store(self.settings.home, room.project, self.clock.wall())
-                taken = snapshots.copies(store, [place])
-                room.run(lambda tx, taken=taken: snapshots.write(tx, taken), caller=caller, durable=False)
+                _, taken, leased = looked_at.setdefault(room.project, (room, [], []))
+                taken += snapshots.copies(store, [place])
+                leased.append((place.checkout, place.key))
+            except (Refusal, OSError):
+                continue
+        for room, taken, leased in looked_at.values():
+
+            def write(tx: Tx, taken: list[snapshots.Taken] = taken, leased: list[tuple[str, str]] = leased) -> None:
+                snapshots.write(tx, taken, leased=leased)
+
+            try:
+                room.run(write, caller=caller, durable=False)
             except (Refusal, OSError):
                 continue
 
@@ -550,6 +566,12 @@ class Rooms:
 
     def _house(self) -> Caller:
         return Caller("clearway", host=self.liveness.host)
+
+
+def _nowhere(folder: str) -> str:
+    if not os.path.isabs(folder):
+        return "Nobody said in which folder to look; name it whole (cwd, or the header Clearway-Cwd)."
+    return f"{folder} is in no repository; go into one, or run clearway init in a project."
 
 
 def _keep_silent(_: str) -> None:

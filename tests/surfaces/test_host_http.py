@@ -115,9 +115,43 @@ def test_an_answer_in_two_parts_is_not_kept_back(web: Web) -> None:
 
 
 def test_what_is_not_there_and_what_is_asked_otherwise(web: Web) -> None:
-    assert web.ask("GET", "/nothing")[0] == 404
-    assert web.ask("GET", "/ask/room")[0] == 405
-    assert web.ask("DELETE", "/events")[0] == 405
+    for path in ("/nothing", "/healthz/x", "/web/%2e%2e/http.py"):
+        assert web.ask("GET", path)[0] == 404
+    for method, path, right in (("GET", "/ask/room", "POST"), ("DELETE", "/events", "GET"), ("GET", "/hook/x", "POST")):
+        status, headers, said = web.ask(method, path)
+        assert (status, headers["allow"], json.loads(said)["retryable"]) == (405, right, False)
+
+
+def test_a_scheme_may_be_spelled_in_any_case(web: Web) -> None:
+    for scheme in ("bearer", "BEARER"):
+        assert web.ask("GET", "/metrics", token="", Authorization=f"{scheme} {web.token}")[0] == 200
+    for given in (web.token, f"Basic {web.token}", f"Bearer  {web.token}", "Bearer", "Bearer \xe9"):
+        assert web.ask("GET", "/metrics", token="", Authorization=given)[0] == 401
+
+
+NO_PLACE = ["", "shop", "/tmp/a%00b", "%00", "/nowhere"]
+
+
+@pytest.mark.parametrize("cwd", NO_PLACE)
+def test_a_folder_that_is_none_is_the_askers_mistake(web: Web, cwd: str) -> None:
+    status, _, said = web.ask("GET", f"/events?cwd={cwd}")
+    told = json.loads(said)
+    assert (status, told["code"]) in {(404, "PROJECT_NOT_FOUND"), (400, "PATH_INVALID")}
+    assert not told["message"].startswith(" ")
+
+
+def test_an_address_that_says_too_much_is_the_askers_mistake(web: Web) -> None:
+    """Also what asks for a number and is given none; the events begin with the next then."""
+    many = "&".join(f"a{number}=1" for number in range(40))
+    for method, path in (("GET", "/events"), ("POST", "/mcp")):
+        assert web.ask(method, f"{path}?{many}")[0] == 400
+    web.operation("create_issue", title="Ship")
+    for since in ("%C2%B2", "9" * 6_000, "-1", "x"):
+        connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=30)
+        named = {"Authorization": f"Bearer {web.token}", "Clearway-Cwd": str(web.repo)}
+        connection.request("GET", f"/events?since={since}", headers=named)
+        assert connection.getresponse().status == 200
+        connection.close()
 
 
 def test_bodies_are_bounded(web: Web) -> None:

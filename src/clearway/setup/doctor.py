@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from clearway import __version__, keeping, platforms, policy, proofs, repository
+from clearway import __version__, keeping, platforms, policy, proofs, worktrees
 from clearway.clock import iso
 from clearway.config import Caller, Settings
 from clearway.crew import roster
@@ -52,7 +52,7 @@ def examine(
     """What there is to say about this machine and the repository that holds `folder`. full: every index of the room
     is compared with its table, too. ask_host: what the running host of a home says of itself. hook_runs: how often a
     hook is run to see how long a client waits for it."""
-    place = repository.holding(os.path.realpath(folder))
+    place = worktrees.around(folder)
     root = place.root if place else ""
     found = [
         _program(),
@@ -110,7 +110,7 @@ def _client(name: str, levels: Mapping[str, str], proof: Mapping[str, Any] | Non
 def _store(settings: Settings, folder: str) -> dict[str, Any]:
     """The room's files, as far as there are any."""
     store: dict[str, Any] = {"home": settings.home}
-    place = repository.holding(os.path.realpath(folder))
+    place = worktrees.around(folder)
     rooms = Rooms(settings, upgrade=False, lock_wait_ms=LOCK_WAIT_MS)
     try:
         project = None if place is None else rooms.known(place)

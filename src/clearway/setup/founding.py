@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from clearway import config, keeping
+from clearway import config, keeping, worktrees
 from clearway.config import Caller
 from clearway.db import copies, statements
 from clearway.db.tx import Tx
@@ -38,6 +38,11 @@ class Founded:
 
 def found(rooms: Rooms, place: Repository, *, database: str = "", name: str = "") -> Founded:
     """Make or adopt the room of a repository."""
+    if worktrees.is_bare(place):
+        raise Refusal(
+            "PATH_INVALID",
+            f"{place.root} is a bare repository, without files; go into one of its worktrees (git worktree list).",
+        )
     if not place.git and place.root in ("/", os.path.realpath(os.path.expanduser("~"))):
         raise Refusal("PATH_TOO_WIDE", f"{place.root} is too wide for one project; go into the project's own folder.")
     if len(name) > TITLE_CHARS_MAX:

@@ -5,10 +5,9 @@ Only looks, for `doctor --json`: nothing is taken, and nobody is noted as here.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
-from clearway import clock, policy, repository
+from clearway import clock, policy, worktrees
 from clearway.config import Caller, Settings
 from clearway.crew import failover, quotas, workers
 from clearway.crew.agents import works_for
@@ -26,7 +25,7 @@ PARTS = ("delivery", "receipts", "workers", "failover")
 def facts(settings: Settings, folder: str, *, lock_wait_ms: int) -> dict[str, Any]:
     """The parts, each empty where there is no room or it cannot be asked."""
     nothing: dict[str, Any] = {name: {} for name in PARTS}
-    place = repository.holding(os.path.realpath(folder))
+    place = worktrees.around(folder)
     rooms = Rooms(settings, upgrade=False, lock_wait_ms=lock_wait_ms)
     try:
         if place is None or rooms.known(place) is None:

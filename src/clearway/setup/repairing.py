@@ -7,9 +7,7 @@ removed.
 
 from __future__ import annotations
 
-import os
-
-from clearway import platforms, repository
+from clearway import platforms, worktrees
 from clearway.config import Settings
 from clearway.errors import Refusal
 from clearway.repository import Repository
@@ -21,7 +19,7 @@ from clearway.setup.registered import Binding
 
 def repair(settings: Settings, folder: str) -> list[str]:
     """Mend what can be mended; a sentence for each thing that was done, or that could not be."""
-    place = repository.holding(os.path.realpath(folder))
+    place = worktrees.around(folder)
     done: list[str] = []
     _close_to_others(settings, done)
     if place is not None:

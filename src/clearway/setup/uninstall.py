@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 
-from clearway import repository
+from clearway import repository, worktrees
 from clearway.config import Caller, Settings
 from clearway.db import statements
 from clearway.errors import Refusal
@@ -40,6 +40,7 @@ class Removal:
     services: dict[str, services.Plan] = field(default_factory=dict[str, services.Plan])
     machine: services.Machine | None = None  # on which they stand
     paths: dict[str, str] = field(default_factory=dict[str, str])
+    marks: list[str] = field(default_factory=list[str])  # the few bytes in git directories that name a checkout
     kept: str = ""  # the folder of what stays
 
     def carry_out(self) -> list[str]:
@@ -61,6 +62,9 @@ class Removal:
             folder = os.path.dirname(next(iter(self.paths)))
             if not os.listdir(folder):
                 os.rmdir(folder)
+        for mark in self.marks:
+            with suppress(OSError):  # without a room it names nothing
+                os.unlink(mark)
         return kept
 
 
@@ -72,6 +76,7 @@ def plan(settings: Settings, root: str, *, data: bool) -> Removal:
     removal.services = {unit: services.remove(removal.machine, unit) for unit in services.installed(removal.machine)}
     here = [name for name in _OURS if os.path.lexists(os.path.join(settings.home, name))]
     here += [name for name in _listed(settings.home) if name.startswith(_OURS_BEGIN)]
+    removal.marks = _marks(roots) if data else []
     if not data:
         here = [name for name in here if name == _RUN]
         removal.kept = settings.home if os.path.isdir(os.path.join(settings.home, "rooms")) else ""
@@ -99,17 +104,16 @@ def _git_hooks(roots: set[str]) -> list[str]:
     return [*found.values()]
 
 
+def _marks(roots: set[str]) -> list[str]:
+    places = [place for root in sorted(roots) if (place := repository.holding(root)) is not None and place.git]
+    files = [os.path.join(each.git, name) for each in places for name in repository.MARKS]
+    return [file for file in files if os.path.lexists(file)]
+
+
 def _roots(settings: Settings) -> Iterator[str]:
     """Every checkout of every repository that this machine remembers."""
     for common in _repositories(settings):
-        yield os.path.dirname(common) if os.path.basename(common) == ".git" else common
-        worktrees = os.path.join(common, "worktrees")
-        for name in _listed(worktrees):
-            try:
-                with open(os.path.join(worktrees, name, "gitdir"), encoding="utf-8") as opened:
-                    yield os.path.dirname(opened.read().strip())
-            except (OSError, ValueError):
-                continue  # half made or half removed: git lists it no more
+        yield from worktrees.of_repository(common) or [common]
 
 
 def _repositories(settings: Settings) -> list[str]:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import os
-import sys
-from typing import TYPE_CHECKING, Any
 
-from clearway import config, repository, wire
+from clearway import config, repository
 from clearway.clock import ID_CHARS
 from clearway.config import Caller, Settings
 from clearway.errors import Refusal
 from clearway.lifecycle import STATUSES, TERMINAL
-from clearway.op import Operation
-from clearway.repository import Repository
 from clearway.rooms import Rooms
 from clearway.surfaces import callers
-from clearway.untrusted import escaped, folded
+from clearway.surfaces.saying import columns as columns
+from clearway.surfaces.saying import mention as mention
+from clearway.surfaces.saying import say as say
+from clearway.surfaces.saying import say_json as say_json
+from clearway.untrusted import folded
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clearway.db.tx import Tx
+    from clearway.op import Operation
+    from clearway.repository import Repository
     from clearway.surfaces.render import Paper
     from clearway.surfaces.spelling import Command
 
@@ -69,7 +74,13 @@ class Run:
 
     @property
     def place(self) -> Repository | None:
-        return repository.holding(os.path.realpath(self.folder))
+        folder = os.path.realpath(self.folder)
+        found = repository.holding(folder)
+        if found is None:
+            from clearway import worktrees
+
+            found = worktrees.around(folder)
+        return found
 
     @property
     def caller(self) -> Caller:
@@ -194,32 +205,3 @@ def _derived_token(tx: Tx, held: str | int) -> str:
     from clearway.work import attempts
 
     return attempts.own_token(tx, held)
-
-
-def say(text: str) -> None:
-    """Lines on stdout. Where that is closed, nobody asked for them."""
-    if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison] (closed by the caller: `>&-`)
-        print(text)
-
-
-def say_json(result: Any) -> None:
-    """One line of JSON on stdout, in UTF-8 whatever the locale says; it may be a terminal that reads it."""
-    if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]
-        sys.stdout.flush()
-        sys.stdout.buffer.write(escaped(wire.dumps(result)).encode("utf-8", "backslashreplace") + b"\n")
-
-
-def mention(sentence: str) -> None:
-    """What a person should know besides the answer."""
-    try:
-        print(f"clearway: {sentence}", file=sys.stderr, flush=True)
-    except (OSError, ValueError):
-        pass  # nobody listens
-
-
-def columns() -> int:
-    """How wide the terminal is; 0 where there is none."""
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0
-    except (OSError, ValueError, AttributeError):
-        return 0

@@ -48,7 +48,9 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 _JSON = "application/json"
-_FORGOTTEN = {404: "There is nothing here.", 405: "This is asked in another way."}
+_METHODS = {"healthz": "GET", "metrics": "GET", "events": "GET", "ask": "POST", "hook": "POST"}
+_EVENT_DIGITS_MAX = 18
+_QUERY_FIELDS_MAX = 16
 
 
 class Http:
@@ -143,8 +145,8 @@ class Http:
         request.is_persons = self._web.is_persons(request)
         if request.is_persons:
             return True
-        given = request.header("authorization")
-        return hmac.compare_digest(given.encode(), f"Bearer {self._door.token}".encode())
+        scheme, _, given = request.header("authorization").partition(" ")
+        return scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), self._door.token.encode())
 
     async def _routed(self, request: Request, send: Send) -> Reply:
         try:
@@ -174,14 +176,7 @@ class Http:
             case _ if request.is_persons and first in ("rooms", "session"):
                 return await self._web.answer(request)
             case _:
-                known = first in ("healthz", "metrics", "ask", "hook", "events")
-                status = 405 if known else 404
-                return (
-                    status,
-                    _JSON,
-                    wire.dumps({"code": "INVALID_ARGUMENT", "message": _FORGOTTEN[status]}).encode(),
-                    {},
-                )
+                return _asked_otherwise(request.method, first)
 
     async def _healthz(self) -> Reply:
         await self.in_a_worker(lambda _: host_start.prove_a_write(self.host.settings.home))
@@ -232,16 +227,15 @@ class Http:
     async def _events(self, request: Request, send: Send) -> Reply:
         """The one log of a room as it grows. It is read once for all who listen, and not at all between two changes."""
         if self._streams >= STREAMS_MAX:
-            said = wire.dumps({"code": "RATE_LIMITED", "message": "Too many streams; try later."})
-            return 503, _JSON, said.encode(), {}
+            return _refusal(Refusal("RATE_LIMITED", "Too many streams; try later."), 503)
         if request.is_persons:
             request.folder = await self._web.folder(request)
-        cwd = request.folder or request.header("clearway-cwd") or request.query.get("cwd", "")
-        since = request.header("last-event-id") or request.query.get("since", "")
+        cwd = request.folder or request.header("clearway-cwd") or request.query().get("cwd", "")
+        since = request.header("last-event-id") or request.query().get("since", "")
         watcher = Caller("http", host=self.host.liveness.host, cwd=cwd)
         changes = OPERATIONS["get_changes"]
         latest = (await self.asked(changes, {"limit": 1}, watcher))["latest_event_id"]
-        seen = min(int(since), latest) if since.isdigit() else latest
+        seen = min(int(since[:_EVENT_DIGITS_MAX]), latest) if since.isascii() and since.isdecimal() else latest
         file = await self.in_a_worker(lambda worker: self._file_of(worker, cwd))
         feed = self._feed(file, watcher, latest)
         self._streams += 1
@@ -286,8 +280,8 @@ class Http:
 
         if self._mcp is None:
             self._mcp = http_mcp.Conversations(self, self._ending)
-        profile = Request(scope, receive).query.get("tools", self.profile)
         try:
+            profile = Request(scope, receive).query().get("tools", self.profile)
             served = self._mcp.served(profile)
         except Refusal as refusal:
             await _say(send, *_refusal(refusal))
@@ -366,10 +360,18 @@ class Request:
             name = raw_name.decode("latin-1").lower()
             self._repeated |= name in self._headers and name in ("host", "origin", "authorization")
             self._headers[name] = raw_value.decode("latin-1")
-        self.query = _query(scope.get("query_string", b""))
+        self._query: bytes = scope.get("query_string", b"")
 
     def header(self, name: str) -> str:
         return "" if self._repeated else self._headers.get(name, "")
+
+    def query(self) -> dict[str, str]:
+        from urllib.parse import parse_qsl
+
+        try:
+            return dict(parse_qsl(self._query.decode("latin-1"), max_num_fields=_QUERY_FIELDS_MAX))
+        except ValueError:
+            raise Refusal("INVALID_ARGUMENT", f"An address has at most {_QUERY_FIELDS_MAX} arguments.") from None
 
     async def body(self) -> bytes:
         """All of it, within bounds of size and time."""
@@ -387,12 +389,6 @@ class Request:
                 raise Refusal("LIMIT_EXCEEDED", f"A body has at most {HOST_LINE_BYTES_MAX} bytes.")
             if not message.get("more_body", False):
                 return bytes(body)
-
-
-def _query(raw: bytes) -> dict[str, str]:
-    from urllib.parse import parse_qsl
-
-    return dict(parse_qsl(raw.decode("latin-1"), max_num_fields=16))
 
 
 def _turned_away(request: Request, hosts: set[str], origins: set[str], key_asked: str) -> Reply:
@@ -414,8 +410,17 @@ def _is_own(origin: str, origins: set[str]) -> bool:
     return not origin or origin in origins
 
 
-def _refusal(refusal: Refusal) -> Reply:
-    return refusal.http_status, _JSON, wire.dumps(refusal.as_dict()).encode("utf-8", "backslashreplace"), {}
+def _asked_otherwise(method: str, first: str) -> Reply:
+    """Nothing is here, or it is asked with another method."""
+    right = _METHODS.get(first, "")
+    if not right or method == right:
+        return _refusal(Refusal("INVALID_ARGUMENT", "There is nothing here."), 404)
+    status, kind, body, _ = _refusal(Refusal("INVALID_ARGUMENT", f"This is asked with {right}."), 405)
+    return status, kind, body, {"Allow": right}
+
+
+def _refusal(refusal: Refusal, status: int = 0) -> Reply:
+    return status or refusal.http_status, _JSON, wire.dumps(refusal.as_dict()).encode("utf-8", "backslashreplace"), {}
 
 
 def _caller(request: Request, host: Host) -> Caller:

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from clearway import config, repository
+from clearway import config
 from clearway.clock import iso
 from clearway.errors import Refusal
 from clearway.repository import Repository
@@ -24,7 +24,7 @@ def init(database: str, name: str) -> None:
 
     run = this_run()
     here = os.path.realpath(run.folder)
-    made = founding.found(run.rooms, repository.holding(here) or Repository(here, "", ""), database=database, name=name)
+    made = founding.found(run.rooms, run.place or Repository(here, "", ""), database=database, name=name)
     if run.as_json:
         say_json({"project_id": made.project, "root": made.root, "room": made.room})
         return

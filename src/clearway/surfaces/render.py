@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from clearway import clock, wire
 from clearway.lifecycle import TERMINAL
-from clearway.surfaces import tables
+from clearway.surfaces import index, tables
 from clearway.surfaces.callers import HUMAN
 from clearway.untrusted import ending, folded, indented, quoted
 
@@ -70,12 +70,15 @@ class Paper:
 
 def text(operation: str, result: Result, paper: Paper, words: str = "") -> str:
     """The lines for the answer of one operation. words: those it was asked with."""
-    from clearway.surfaces import briefs, errands, letters, reporting, scenes, stories, verdicts
+    key = words if words in index.WRITERS else operation
+    return paper.flowed(_writer(key)(result, paper))
 
-    writers = dict(_WRITERS)
-    for module in (scenes, stories, letters, errands, verdicts, briefs, reporting):
-        writers |= module.WRITERS
-    return paper.flowed(writers.get(words, writers.get(operation, fields))(result, paper))
+
+def _writer(key: str) -> Callable[[Result, Paper], str]:
+    module = index.WRITERS.get(key)
+    if module is None:
+        return fields
+    return __import__(f"clearway.surfaces.{module}", fromlist=("WRITERS",)).WRITERS[key]
 
 
 # --- work -------------------------------------------------------------------------------------------------------
@@ -404,9 +407,10 @@ def removal(planned: Any, paper: Paper, *, written: bool) -> str:
     parts += [f"{'Removed' if written else 'Removes'} the git hooks of {root}" for root in planned.git_hooks]
     parts += [f"{'Removed' if written else 'Removes'} the service {unit}" for unit in planned.services]
     parts += [f"{'Removed' if written else 'Removes'} {path}: {said}" for path, said in planned.paths.items()]
+    parts += [f"{'Removed' if written else 'Removes'} {mark}" for mark in planned.marks]
     if planned.kept:
         parts.append(f"{planned.kept} stays, with all issues and their history; --data removes it, too.")
-    if not (planned.changes or planned.paths or planned.git_hooks or planned.services):
+    if not (planned.changes or planned.paths or planned.marks or planned.git_hooks or planned.services):
         parts.append("Nothing of Clearway is registered here.")
     elif not written:
         parts.append("Nothing was changed; --write does it.")
@@ -491,7 +495,7 @@ def _wall(iso: str) -> int:
     return round(datetime.fromisoformat(iso).timestamp() * 1_000)
 
 
-_WRITERS: dict[str, Callable[[Result, Paper], str]] = {
+WRITERS: dict[str, Callable[[Result, Paper], str]] = {
     "create_issue": _created,
     "list_issues": _issues,
     "get_issue": _issue,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from clearway import repository, wire
+from clearway import repository, wire, worktrees
 from clearway.errors import Refusal
 from clearway.limits import WEB_ROOMS_SHOWN, WEB_SESSION_MS, WEB_TICKET_CHARS_MAX
 from clearway.surfaces import web_pages
@@ -80,8 +80,8 @@ class WebDoor:
                 self._people.log_out(self._shown(request))
                 return 200, _JSON, b'{"ended":true}', {"Set-Cookie": self._set("", 0)}
             case _:
-                said = {"code": "INVALID_ARGUMENT", "message": "This is asked in another way."}
-                return 405, _JSON, wire.dumps(said).encode(), {}
+                refusal = Refusal("INVALID_ARGUMENT", "This is asked in another way.")
+                return 405, _JSON, wire.dumps(refusal.as_dict()).encode(), {}
 
     def _let_in(self, cookie: str, key: str) -> Reply:
         return 200, _JSON, wire.dumps({"key": key}).encode(), {"Set-Cookie": self._set(cookie, WEB_SESSION_MS // 1_000)}
@@ -110,12 +110,18 @@ def rooms_here(rooms: Rooms) -> list[dict[str, str]]:
     """The repositories of this home whose folder is still there, the one that was used last first."""
     found: dict[str, dict[str, str]] = {}
     for common, project in rooms.repositories(WEB_ROOMS_SHOWN):
-        folder = os.path.dirname(common) if common.endswith("/.git") else ""
-        if not folder or project in found or not os.path.isdir(folder):
+        if project in found:
             continue
-        if repository.holding(folder) is not None:
+        for folder in _roots(common)[:1]:
             found[project] = {"project": project, "name": os.path.basename(folder) or folder, "folder": folder}
     return list(found.values())
+
+
+def _roots(common: str) -> list[str]:
+    """The worktrees of a repository, or the folder itself of a project without git."""
+    roots = worktrees.of_repository(common)
+    place = None if roots or not os.path.isdir(common) else repository.holding(common)
+    return [common] if place is not None and place.root == common and not place.git else roots
 
 
 def _object(body: bytes) -> dict[str, Any]:

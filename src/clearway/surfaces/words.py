@@ -156,7 +156,7 @@ def uninstall(data: bool, write: bool) -> None:
                 "files": [change.file for change in removal.changes],
                 "git_hooks": removal.git_hooks,
                 **({"services": list(removal.services)} if removal.services else {}),
-                "removed": list(removal.paths),
+                "removed": [*removal.paths, *removal.marks],
                 **({"kept": removal.kept} if removal.kept else {}),
             }
         )
