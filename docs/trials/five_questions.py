@@ -187,9 +187,9 @@ def opened(browser: Any, folder: Path) -> Iterator[Person]:
 # A picture, what is clicked before it is taken, and what it must show.
 VIEWS = (
     ("1-board.png", "", (".needs li", "The review of ISSUE-13 is out of date")),
-    ("2-src-a.png", ".held .path[title='src/a.py']", (".panel .facts dd", "claude#9241")),
+    ("2-src-a.png", ".held .path[data-path='src/a.py']", (".panel .facts dd", "claude#9241")),
     ("3-task-7.png", ".column.blocked .card[data-id='ISSUE-7']", (".panel .facts dd", "ISSUE-3")),
-    ("4-b.png", ".agents a.one[title^='B,']", (".panel .did li.stretch", "14:00")),
+    ("4-b.png", ".agents a.one[href$='7f3a61d2-90ae']", (".panel .did li.stretch", "14:00")),
     ("5-reviews.png", "nav.tabs a[href$='reviews']", (".reviews tr[data-id='ISSUE-13']", "out of date")),
 )
 

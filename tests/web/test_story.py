@@ -59,7 +59,7 @@ def _message(room: Room, page: Any) -> None:
 
 def _release(room: Room, page: Any, taken: dict[str, Any]) -> None:
     """The person takes a path and an issue away; each says first whom it hits, and the log has the person's name."""
-    page.click(".held .path[title='src/a.py']")
+    page.click(".held .path[data-path='src/a.py']")
     button = page.locator(".panel button.danger", has_text="Release src/a.py from claude#9241")
     button.click()
     sees(page, ".panel .sure", "its next edit there will be refused")

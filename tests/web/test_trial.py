@@ -25,7 +25,7 @@ def test_the_five_questions_have_their_answers_on_the_page_or_one_click_away(chr
         for deed in (
             "took ISSUE-3",
             "heredoc.py",
-            "was refused src/a.py: held by claude-code",
+            "was refused src/a.py: held by",
             "checkpoint on ISSUE-3",
         ):
             assert deed in since.replace("\n", " "), did

@@ -10,11 +10,11 @@ const NAMES = Object.keys(COLUMNS)
 export function Card({card, kind}) {
   const live = card.live
   return html`<a class=${`card ${kind}` + (card.needs_human ? ' failing' : '') + (card.status === 'cancelled' ? ' cancelled' : '')} data-item data-id=${card.display_id} href=${href({panel: ['issue', card.display_id]})}>
-    <span class="title"><span class="id" title=${card.display_id}>${number(card.display_id)}</span><span class="text">${card.title}</span><${Priority} value=${card.priority} /></span>
+    <span class="title"><span class="id">${number(card.display_id)}</span><span class="text">${card.title}</span><${Priority} value=${card.priority} /></span>
     <span class="state">
       ${live && html`<${Badge} agent=${live.agent} session=${live.session} small /><span class="who">${who(live.agent, live.session)}${live.kind === 'review' ? ' reviews' : ''}</span><${Lease} until=${live.until} seconds=${live.lease_seconds} />`}
       ${card.needs_human && html`<span class="fails">failed again and again</span>`}
-      ${card.waits_for && html`<span class="waits" title="waits for">← ${card.waits_for.map(number).join(', ')}${card.open_blockers > card.waits_for.length ? ` +${card.open_blockers - card.waits_for.length}` : ''}</span>`}
+      ${card.waits_for && html`<span class="waits"><span class="hidden">waits for </span>← ${card.waits_for.map(number).join(', ')}${card.open_blockers > card.waits_for.length ? ` +${card.open_blockers - card.waits_for.length}` : ''}</span>`}
       ${card.blocked_reason && html`<span class="reason">${card.blocked_reason}</span>`}
       ${card.review && html`<${Chip} kind=${card.review.stale ? 'blocked' : 'review'}>${card.review.stale ? 'review out of date' : `v${card.review.issue_version} ${card.review.status === 'claimed' ? 'in review' : 'waits for review'}`}<//>`}
       ${card.reserved_for && html`<span class="dim">for ${card.reserved_for}</span>`}

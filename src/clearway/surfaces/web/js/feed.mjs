@@ -2,13 +2,13 @@
 import {html, useState} from './vdom.mjs'
 import {use} from './store.mjs'
 import {Agent, Parts} from './marks.mjs'
-import {look} from './replay.mjs'
-import {told, loudness, exact, hour} from './words.mjs'
+import {href} from './place.mjs'
+import {told, loudness, hour} from './words.mjs'
 
 const KINDS = [['all', /./], ['exceptions', null], ['work', /^(issue_|attempt_|status|review|decision|comment|relation|labels|commit_made|checkpoint)/], ['paths', /^(paths_|refused|overlap|path_|work_rescued|commit_over)/], ['talk', /^(message_|task_)/]]
 
 export function Line({event}) {
-  return html`<li class=${loudness(event)} key=${event.id}><button class="when" onClick=${() => look(event.id)} title=${`${exact(event.at)}: show the room as it was then`}>${hour(event.at)}</button><span class="who">${event.agent === 'clearway' ? html`<span class="dim">room</span>` : html`<${Agent} agent=${event.agent} session=${event.session} />`}</span><span class="what"><${Parts} parts=${told(event)} /></span></li>`
+  return html`<li class=${loudness(event)} key=${event.id}><a class="when" href=${href({panel: ['event', String(event.id)]})}>${hour(event.at)}</a><span class="who">${event.agent === 'clearway' ? html`<span class="dim">room</span>` : html`<${Agent} agent=${event.agent} session=${event.session} />`}</span><span class="what"><${Parts} parts=${told(event)} /></span></li>`
 }
 
 // One line for what one agent did again and again within a moment.

@@ -67,5 +67,5 @@ export default function Map_() {
         : html`<li class=${row.held.elsewhere ? 'shared' : ''} style=${{'--deep': row.deep}} key=${row.held.path + row.held.session + row.held.mode} data-shared=${row.held.elsewhere ? '' : undefined} data-path=${row.held.path} data-checkout=${row.held.checkout}><span class="leaf"><${NamedPath} path=${row.held.path} name=${row.name} /></span><${Agent} agent=${row.held.agent} session=${row.held.session} /><span class="purpose">${row.held.mode === 'run' ? 'a run · ' : ''}${row.held.purpose}</span>${row.held.until && html`<${Lease} until=${row.held.until} seconds=${row.held.lease_seconds} />`}</li>`)}</ul></section>`)}</div>`
 }
 
-const NamedPath = ({path, name}) => html`<a class="path" data-item href=${href({panel: ['path', path]})} title=${path}>${name}</a>`
+const NamedPath = ({path, name}) => html`<a class="path" data-item href=${href({panel: ['path', path]})}>${name}</a>`
 const overlap = (a, b) => a === b || a.startsWith(b + '/') || b.startsWith(a + '/')

@@ -2,7 +2,7 @@
 import {html, useState, useEffect, useRef} from './vdom.mjs'
 import {use, state, say} from './store.mjs'
 import {href, go} from './place.mjs'
-import {hue, initials, who, exact, age, left, useTick, number, kindOf, COLUMNS, hour, cut} from './words.mjs'
+import {hue, initials, who, age, left, useTick, number, kindOf, COLUMNS, hour, cut} from './words.mjs'
 
 export const mark = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><path d="M4 22h9l6-12h9" /><path class="through" d="M4 22h24" /><circle class="go" cx="13" cy="22" r="3.6" /><circle class="wait" cx="25" cy="10" r="3.2" /></svg>`
 
@@ -13,33 +13,25 @@ function sessionOf(agent) {
   const found = (state.roster?.agents || []).filter(each => each.agent === agent)
   return found.length === 1 ? found[0].session : undefined
 }
-export const Agent = ({agent, session = sessionOf(agent), plain}) => html`<a class="agent" href=${href({panel: ['agent', session || agent]})} title=${session && session !== agent ? `${agent}, session ${session}` : agent}>
+export const Agent = ({agent, session = sessionOf(agent), plain}) => html`<a class="agent" href=${href({panel: ['agent', session || agent]})}>
   ${!plain && html`<${Badge} agent=${agent} session=${session} small />`}<span class="name">${who(agent, session)}</span></a>`
 
-export const Path = ({path}) => html`<a class="path" href=${href({panel: ['path', path]})} title=${path}>${breakable(path)}</a>`
+export const Path = ({path}) => html`<a class="path" href=${href({panel: ['path', path]})}>${breakable(path)}</a>`
 // A path may break after a slash, and only there.
 export const breakable = path => String(path).split(/(?<=\/)/).flatMap((part, n) => n ? [html`<wbr />`, part] : [part])
 
-// What the board says of an issue, for whoever rests on its name.
-function about(id) {
-  for (const [name, cards] of Object.entries(state.board?.columns || {})) {
-    const card = cards.find(each => each.display_id === id)
-    if (card) return `${card.title}\n${COLUMNS[name].toLowerCase()}${card.live ? `, with ${who(card.live.agent, card.live.session)}` : ''}${card.waits_for ? `, waits for ${card.waits_for.join(', ')}` : ''}`
-  }
-  return id
-}
-export const Issue = ({id}) => html`<a class="issue-id" href=${href({panel: ['issue', id]})} title=${about(id)}>${id}</a>`
+export const Issue = ({id}) => html`<a class="issue-id" href=${href({panel: ['issue', id]})}>${id}</a>`
 // Of the newest messages the words are known.
 export function MessageLink({id}) {
   const known = state.roster?.messages.find(each => each.message_id === id)
-  return html`<a class="issue-id" href=${href({panel: ['message', String(id)]})} title=${known?.text}>#${id}</a>${known?.text && html` <q class="dim">${cut(known.text, 90)}</q>`}`
+  return html`<a class="issue-id" href=${href({panel: ['message', String(id)]})}>#${id}</a>${known?.text && html` <q class="dim">${cut(known.text, 90)}</q>`}`
 }
 
 export function Ago({at, bare}) {
   useTick(20e3)
-  return at ? html`<time datetime=${at} title=${exact(at)}>${age(at)}${bare ? '' : ' ago'}</time>` : null
+  return at ? html`<time datetime=${at}>${age(at)}${bare ? '' : ' ago'}</time>` : null
 }
-export const Hour = ({at}) => html`<time datetime=${at} title=${exact(at)}>${hour(at)}</time>`
+export const Hour = ({at}) => html`<time datetime=${at}>${hour(at)}</time>`
 
 // A lease that drains. A sign of life refills it; one that is over fades.
 export function Lease({until, seconds, quiet}) {
@@ -47,7 +39,7 @@ export function Lease({until, seconds, quiet}) {
   const ms = Date.parse(until) - Date.now()
   const part = Math.max(0, Math.min(1, ms / (seconds * 1000)))
   const text = ms > 0 ? left(until) : 'over'
-  return html`<span class=${'lease' + (ms <= 0 ? ' over' : '')} title=${`Leased until ${exact(until)}`}>
+  return html`<span class=${'lease' + (ms <= 0 ? ' over' : '')} data-until=${until} data-seconds=${seconds}>
     <span class="bar" role="img" aria-label=${`lease, ${text} left`}><i style=${{transform: `scaleX(${part})`}}></i></span>${!quiet && html`<small>${text}</small>`}</span>`
 }
 
@@ -58,7 +50,7 @@ export const Status = ({issue}) => {
   return html`<span class=${'chip ' + kind}>${kind === 'blocked' && status !== 'blocked' ? 'waits' : status.replace('_', ' ')}</span>`
 }
 const RANK = {critical: ['‼', 'critical'], high: ['!', 'high'], low: ['↓', 'low']}
-export const Priority = ({value}) => RANK[value] ? html`<span class=${'priority ' + value} title=${`priority ${RANK[value][1]}`}>${RANK[value][0]}<span class="hidden"> ${RANK[value][1]} priority</span></span>` : null
+export const Priority = ({value}) => RANK[value] ? html`<span class=${'priority ' + value}>${RANK[value][0]}<span class="hidden"> ${RANK[value][1]} priority</span></span>` : null
 
 export const Failure = ({of, retry}) => of ? html`<p class="failure" role="alert">${of.message} <span class="code">${of.code}</span>${retry && html` <button class="text" onClick=${retry}>Try again</button>`}</p>` : null
 export const Empty = ({children}) => html`<div class="empty">${children}</div>`
@@ -103,7 +95,7 @@ export function Parts({parts}) {
   return parts.map(part => typeof part === 'string' ? part
     : part.issue ? html`<${Issue} id=${part.issue} />`
     : part.path ? html`<${Path} path=${part.path} />`
-    : part.agent ? (part.agent === '*' ? 'everybody' : html`<${Agent} agent=${part.agent} />`)
+    : part.agent ? (part.agent === '*' ? 'everybody' : html`<${Agent} agent=${part.agent} session=${part.session} />`)
     : part.message ? html`<${MessageLink} id=${part.message} />`
     : part.quote ? html`<q>${part.quote}</q>`
     : part.dim ? html`<span class="dim">${part.dim}</span>` : null)

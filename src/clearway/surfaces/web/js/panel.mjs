@@ -4,10 +4,11 @@ import {ask} from './wire.mjs'
 import {use, state, set, touch, say} from './store.mjs'
 import {href, go} from './place.mjs'
 import {Agent, Badge, Path, Issue, Ago, Hour, Lease, Chip, Status, Priority, Failure, Still, Act, Parts, useAsked, breakable} from './marks.mjs'
-import {who, nick, told, exact, loudness, plural, span, stretch, PRESENCE} from './words.mjs'
+import {who, nick, told, exact, loudness, plural, span, stretch, hour, PRESENCE, reason} from './words.mjs'
 import {Markdown} from './markdown.mjs'
 import {Line, gathered} from './feed.mjs'
 import {agentsOf} from './shell.mjs'
+import {OneEvent, OneAttempt} from './moment.mjs'
 import * as deeds from './deeds.mjs'
 
 export default function Panel({kind, id}) {
@@ -15,6 +16,8 @@ export default function Panel({kind, id}) {
   if (kind === 'agent') return html`<${OneAgent} id=${id} />`
   if (kind === 'path') return html`<${OnePath} path=${id} />`
   if (kind === 'message') return html`<${OneMessage} id=${Number(id)} />`
+  if (kind === 'event') return html`<${OneEvent} id=${Number(id)} />`
+  if (kind === 'attempt') return html`<${OneAttempt} id=${id} />`
   return html`<p class="failure">There is no ${kind} here.</p>`
 }
 
@@ -111,7 +114,7 @@ function Attempts({found, named}) {
   if (!items) return html`<${Failure} of=${found.refused} />${!found.refused && html`<${Still} />`}`
   if (!items.length) return html`<p class="dim">Nobody has worked on it yet.</p>`
   return html`<ol class="attempts">${items.map(each => html`<li class=${each.status} key=${each.attempt_id}>
-    <p class="line">${named ? html`<${Issue} id=${each.display_id} />` : html`<${Agent} agent=${each.agent} session=${each.session} />`} <span>${each.kind === 'review' ? 'review, ' : ''}${each.status}${each.failure_code ? `: ${each.failure_code.replaceAll('_', ' ')}` : ''}${each.interruption_code ? `: ${each.interruption_code.replaceAll('_', ' ')}` : ''}</span> <span class="dim"><${Hour} at=${each.started_at} />${each.finished_at && html` – <${Hour} at=${each.finished_at} />, ${span(Date.parse(each.finished_at) - Date.parse(each.started_at))}`}</span></p>
+    <p class="line">${named ? html`<${Issue} id=${each.display_id} />` : html`<${Agent} agent=${each.agent} session=${each.session} />`} <a href=${href({panel: ['attempt', `${each.display_id}/${each.attempt_id}`]})}>${each.kind === 'review' ? 'review, ' : ''}${each.status}${each.failure_code ? `: ${each.failure_code.replaceAll('_', ' ')}` : ''}${each.interruption_code ? `: ${each.interruption_code.replaceAll('_', ' ')}` : ''}</a> <span class="dim"><${Hour} at=${each.started_at} />${each.finished_at && html` – <${Hour} at=${each.finished_at} />, ${span(Date.parse(each.finished_at) - Date.parse(each.started_at))}`}</span></p>
     ${each.result_summary && html`<${Markdown} text=${each.result_summary} />`}${each.reason_details && html`<${Markdown} text=${each.reason_details} />`}
     ${each.verification && html`<p class="dim">Checked: ${each.verification.join(' · ')}</p>`}
     ${each.next_steps && html`<p class="dim">Next: ${each.next_steps.join(' · ')}</p>`}
@@ -133,7 +136,7 @@ function Activity({id}) {
   const line = each => {
     const event = {id: each.event_id, type: each.event_type, at: each.occurred_at, agent: each.agent, session: each.session, display_id: null, data: each}
     const parts = told({...event, display_id: id}).map(part => part.issue === id ? 'it' : part)
-    return html`<li class=${loudness(event)} key=${each.event_id}><${Hour} at=${each.occurred_at} /><span class="what">${each.agent === 'clearway' ? 'the room' : html`<${Agent} agent=${each.agent} session=${each.session} />`} <${Parts} parts=${parts} /></span>${(each.content || each.result_summary || each.findings || each.summary) && html`<${Markdown} text=${each.content || each.result_summary || each.findings || each.summary} />`}</li>`
+    return html`<li class=${loudness(event)} key=${each.event_id}><a class="when" href=${href({panel: ['event', String(each.event_id)]})}>${hour(each.occurred_at)}</a><span class="what">${each.agent === 'clearway' ? 'the room' : html`<${Agent} agent=${each.agent} session=${each.session} />`} <${Parts} parts=${parts} /></span>${(each.content || each.result_summary || each.findings || each.summary) && html`<${Markdown} text=${each.content || each.result_summary || each.findings || each.summary} />`}</li>`
   }
   return html`<ol class="story">${reply.items.map(line)}</ol>${reply.has_more && html`<p class="dim">There is more; <code>clearway issue activity ${id}</code> has all of it.</p>`}`
 }
@@ -171,7 +174,7 @@ function OneAgent({id}) {
     <p class="over-title">agent ${one && html`<span class=${'chip ' + (one.presence === 'busy' ? 'live' : one.presence === 'stalled' || one.presence === 'limited' ? 'blocked' : '')}>${one.presence}</span>`}</p>
     <h1><${Badge} agent=${agent} session=${session} /> ${who(agent, session)}</h1>
     <dl class="facts">
-      <dt>session</dt><dd><code>${session}</code></dd>
+      <dt>agent</dt><dd><code>${agent}</code>, session <code>${session}</code></dd>
       ${one ? html`<dt>presence</dt><dd>${PRESENCE[one.presence]}, last seen <${Ago} at=${one.seen_at} /></dd>
       ${one.doing && html`<dt>doing</dt><dd>${one.doing}</dd>`}
       ${one.issue && html`<dt>works on</dt><dd><${Issue} id=${one.issue} /></dd>`}
@@ -251,11 +254,11 @@ function OnePath({path}) {
       <div class="deeds"><${Act} kind="danger" sure=${`${each.path}, held by ${who(each.agent, each.session)}, is free then; its next edit there will be refused if somebody else takes it.`} act=${() => deeds.releasePath(each)}>Release ${each.path} from ${who(each.agent, each.session)}<//></div>`)}
     <${Failure} of=${refused} />
     <h2>Its story</h2>${!reply && !refused ? html`<${Still} />` : null}
-    <ol class="story">${(reply?.events || []).map(event => html`<li class=${loudness({...event, data: event})} key=${event.id}><${Hour} at=${event.at} /><span class="what"><${Agent} agent=${event.agent} session=${event.session} /> ${HISTORY[event.type] || event.type.replaceAll('_', ' ')} ${event.path !== path ? html`<code>${event.path}</code>` : ''} ${event.why && !/^(release)$/.test(event.why) ? html`<span class="dim">(${event.why.replaceAll('_', ' ')})</span>` : ''} ${event.message || event.purpose ? html`<span class="dim">${event.message || event.purpose}</span>` : ''}</span></li>`)}</ol>
+    <ol class="story">${(reply?.events || []).map(event => html`<li class=${loudness({...event, data: event})} key=${event.id}><a class="when" href=${href({panel: ['event', String(event.id)]})}>${hour(event.at)}</a><span class="what"><${Agent} agent=${event.agent} session=${event.session} /> ${HISTORY[event.type] || event.type.replaceAll('_', ' ')} ${event.path !== path ? html`<code>${event.path}</code>` : ''} ${event.why && !/^(release)$/.test(event.why) ? html`<span class="dim">(${event.why.replaceAll('_', ' ')})</span>` : ''} ${event.type === 'refused' ? html`<${Parts} parts=${reason({...event, subject: event.path})} />${event.until && html`<span class="dim">, with a lease until ${hour(event.until)} as it stood then</span>`}` : event.message || event.purpose ? html`<span class="dim">${event.message || event.purpose}</span>` : ''}</span></li>`)}</ol>
     ${reply && !reply.events.length && html`<p class="dim">Nothing is known of it yet.</p>`}
   </article>`
 }
-const HISTORY = {paths_claimed: 'took it', paths_released: 'gave it back', refused: 'was refused:', path_leaked: 'changed it although another held it', path_restored: 'brought it back', overlap_noted: 'works on it in another checkout, too', path_changed_outside: 'changed from outside', work_rescued: 'work was saved before a command'}
+const HISTORY = {paths_claimed: 'took it', paths_released: 'gave it back', refused: 'was refused', path_leaked: 'changed it although another held it', path_restored: 'brought it back', overlap_noted: 'works on it in another checkout, too', path_changed_outside: 'changed from outside', work_rescued: 'work was saved before a command'}
 
 // --- a message --------------------------------------------------------------------------------------------------------
 

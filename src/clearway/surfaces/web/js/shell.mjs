@@ -129,7 +129,7 @@ function Agents() {
   return html`<section class="agents" aria-labelledby="agents"><h2 id="agents">Agents <span>${agents.length || ''}</span></h2>
     <${Failure} of=${failure} />
     ${!roster && !state.replay ? html`<${Still} />` : !agents.length && html`<p class="dim quiet">Nobody is here. An agent that was connected comes in with its first prompt.</p>`}
-    <ul data-list="agents">${agents.map(each => html`<li key=${each.session}><a class=${'one ' + each.presence} data-item href=${href({panel: ['agent', each.session]})} title=${`${each.agent}, session ${each.session}: ${PRESENCE[each.presence] || each.presence}`}>
+    <ul data-list="agents">${agents.map(each => html`<li key=${each.session}><a class=${'one ' + each.presence} data-item href=${href({panel: ['agent', each.session]})}>
       <${Badge} agent=${each.agent} session=${each.session} />
       <span class="about"><span class="line"><b>${who(each.agent, each.session)}</b>${each.issue ? html`<span class="issue-id">${each.issue}</span>` : html`<span class="dim">${each.presence}</span>`}</span>
         ${each.doing && html`<span class="dim doing">${each.doing}</span>`}
@@ -144,7 +144,7 @@ function Agents() {
 // Where there is little room, the folder gives way before the name.
 function ShortPath({path}) {
   const end = path.lastIndexOf('/') + 1
-  return html`<a class="path short" href=${href({panel: ['path', path]})} title=${path}><span class="front">${path.slice(0, end)}</span><span class="end">${path.slice(end)}</span></a>`
+  return html`<a class="path short" href=${href({panel: ['path', path]})} data-path=${path}><span class="front">${path.slice(0, end)}</span><span class="end">${path.slice(end)}</span></a>`
 }
 
 function Held() {
@@ -169,6 +169,7 @@ export function Shell() {
   const drawer = use(now => now.drawer), guard = use(now => now.roster?.guard), replay = use(now => now.replay)
   const known = use(now => Boolean(now.board || now.failures.board))
   useEffect(() => { set({drawer: false}) }, [at.view, at.panel?.join('/')])
+  useEffect(() => { import('./hover.mjs') }, [])
   const tab = at.view === 'search' ? '' : at.view
   return html`<div class=${'frame' + (replay ? ' replaying' : '') + ` at-${at.view}` + (at.panel ? ' with-panel' : '')}>
     <a class="skip" href="#view" onClick=${event => { event.preventDefault(); document.getElementById('view').focus() }}>To the view</a>

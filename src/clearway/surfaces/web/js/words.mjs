@@ -2,10 +2,11 @@
 import {useState, useEffect} from './vdom.mjs'
 
 const clock = new Intl.DateTimeFormat([], {hour: '2-digit', minute: '2-digit', hourCycle: 'h23'})
-const exactly = new Intl.DateTimeFormat([], {dateStyle: 'medium', timeStyle: 'medium'})
+const exactly = new Intl.DateTimeFormat([], {dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23'})
 const day = new Intl.DateTimeFormat([], {month: 'short', day: 'numeric'})
 
 export const exact = iso => iso ? exactly.format(new Date(iso)) : ''
+export const inUtc = iso => new Date(iso).toISOString().replace(/\.\d+/, '')
 export function hour(iso) {
   const at = new Date(iso)
   return Date.now() - at < 20 * 3600e3 ? clock.format(at) : day.format(at)
@@ -52,6 +53,8 @@ export function useTick(ms) {
 const HUES = [205, 318, 182, 235, 300, 192, 335, 218, 285, 172]
 const NAMED = {'claude-code': 'claude'}
 export const nick = agent => NAMED[agent] || agent
+// A sentence of the room's, with the names that this page uses everywhere.
+export const renamed = text => Object.keys(NAMED).reduce((said, name) => said.replaceAll(name, NAMED[name]), text)
 // The hue that a session's id leads to, or the next that no other session of this page has.
 const hues = new Map()
 export function hue(session) {
@@ -95,10 +98,17 @@ export const PRESENCE = {busy: 'in a turn', idle: 'idle', stalled: 'in a turn, b
 const listed = paths => (paths || []).slice(0, 3).map(each => ({path: each.path ?? each})).flatMap((part, n) => n ? [', ', part] : [part])
 const more = paths => (paths || []).length > 3 ? [` and ${paths.length - 3} more`] : []
 const issue = event => event.display_id ? {issue: event.display_id} : 'an issue'
-// Why, without the name that stands before it as a link.
-function reason({subject, message = ''}) {
+// Why, without the name that stands before it as a link. Whoever is in the way is named as everywhere else; what was said of
+// the end of the lease is left out, since it was renewed since or is over.
+const WAYS = {PATH_HELD: [': held by ', ' is held by '], ACTIVE_ATTEMPT_EXISTS: [': in the hands of ', ' is being worked on by '], ISSUE_RESERVED: [': kept for ', ' is kept for ']}
+export function reason({code, subject, message = '', holder, holder_session}) {
+  const [way, sign] = WAYS[code] || []
+  if (holder && message.includes(sign)) {
+    const purpose = / for "(.*)" until /.exec(message)?.[1]
+    return [way, {agent: holder, session: holder_session}, purpose && purpose !== 'editing' ? `, “${purpose}”` : '']
+  }
   const named = `${subject} is `
-  return message.startsWith(named) ? `: ${message.slice(named.length)}` : ` ${message}`
+  return [{dim: renamed(message.startsWith(named) ? `: ${message.slice(named.length)}` : ` ${message}`)}]
 }
 
 const TOLD = {
@@ -131,7 +141,7 @@ const TOLD = {
   relation_removed: e => ['unlinked ', issue(e)],
   paths_claimed: e => [e.data.mode === 'run' ? 'runs over ' : 'holds ', ...listed(e.data.paths), ...more(e.data.paths)],
   paths_released: e => [{lapse: 'let lapse ', forced: 'had to give back ', death: 'lost '}[e.data.why] || 'gave back ', ...listed(e.data.paths), ...more(e.data.paths)],
-  refused: e => ['was refused ', e.data.subject?.startsWith('ISSUE-') ? {issue: e.data.subject} : e.data.subject ? {path: e.data.subject} : e.data.code, {dim: reason(e.data)}],
+  refused: e => ['was refused ', e.data.subject?.startsWith('ISSUE-') ? {issue: e.data.subject} : e.data.subject ? {path: e.data.subject} : e.data.code, ...reason(e.data)],
   overlap_noted: e => ['works on the same in two checkouts: ', ...listed(e.data.paths)],
   path_leaked: e => ['changed what another holds: ', ...listed(e.data.paths)],
   path_changed_outside: e => ['a held file was changed from outside: ', ...listed(e.data.paths)],
@@ -167,4 +177,8 @@ export function told(event) {
   const say = TOLD[event.type]
   return say ? say(event) : [event.type.replaceAll('_', ' '), ...(event.display_id ? [' ', issue(event)] : [])]
 }
+// The same in words alone, for whoever hears the page.
+const word = part => typeof part === 'string' ? part : part.issue || part.path || (part.agent ? part.agent === '*' ? 'everybody' : who(part.agent, part.session) : part.message ? `message ${part.message}` : part.quote || part.dim || '')
+export const inWords = event => told(event).map(word).join('').replace(/\s+/g, ' ').trim()
+export const spoken = event => `${event.agent === 'clearway' ? 'the room' : who(event.agent, event.session)} ${inWords(event)}`
 export const loudness = event => LOUD.test(event.type) ? 'loud' : FADING.test(event.type) || (event.type === 'paths_released' && /lapse|death|forced/.test(event.data.why)) ? 'fading' : GOOD.test(event.type) ? 'good' : QUIET.test(event.type) ? 'quiet' : ''
