@@ -222,6 +222,9 @@ def test_keys_may_be_spelt_in_camel_case() -> None:
         ("editFiles", {"files": [{"uri": {"path": "/repo/a.py"}}]}, [("/repo/a.py", "edit")]),
         ("editFiles", {"paths": "a.py"}, [("a.py", "edit")]),
         ("editFiles", ["a.py"], [("a.py", "edit")]),
+        ("write_to_file", {"TargetFile": "a.py", "CodeContent": "x"}, [("a.py", "edit")]),
+        ("saveFile", {"filepath": "a.py"}, [("a.py", "edit")]),
+        ("text_editor", {"command": "str_replace", "path": "a.py"}, [("a.py", "edit")]),
     ],
 )
 def test_tools_of_other_shapes_name_their_files(tool: str, given: Any, named: list[tuple[str, str]]) -> None:
@@ -243,6 +246,23 @@ def test_tools_that_edit_nothing_have_no_targets(tool: str, kind: str) -> None:
     given = {"path": "held.txt", "prompt": "x"} if kind in {"read", "mcp", "agent"} else {"text": "x"}
     call = read(uses(tool, given))
     assert (call.kind, call.targets, call.command, call.problem) == (kind, [], "", "")
+
+
+@pytest.mark.parametrize("tool", ["str_replace_editor", "str_replace_based_edit_tool", "text_editor"])
+def test_an_editor_that_shows_a_file_only_reads_it(tool: str) -> None:
+    call = read(uses(tool, {"command": "view", "path": "held.txt"}))
+    assert (call.kind, call.targets, call.command, call.problem) == ("read", [], "", "")
+
+
+def test_what_is_typed_into_a_running_command_is_read_as_one() -> None:
+    call = read(uses("write_stdin", {"session_id": 1, "chars": "rm held.txt\n"}), "codex")
+    assert (call.kind, call.command, call.problem) == ("shell", "rm held.txt\n", "")
+    call = read(uses("write_stdin", {"session_id": 1, "chars": ""}), "codex")
+    assert (call.kind, call.command, call.problem) == ("shell", "", "")
+
+
+def test_a_command_of_the_client_is_no_command_of_a_shell() -> None:
+    assert read(uses("SlashCommand", {"command": "/rm held.txt"})).kind == "other"
 
 
 def test_a_hook_that_runs_inside_vs_code_knows_its_tools() -> None:

@@ -32,6 +32,14 @@ WRITERS: list[tuple[str, dict[str, Any]]] = [
     ("mcp__x__apply_patch", {"patch": PATCH}),
     ("mcp__x__download", {"url": "https://example.org/a", "output_path": "held.txt"}),
     ("mcp__x__format_code", {"file_path": "held.txt"}),
+    ("mcp__jetbrains__replace_file_text_by_path", {"pathInProject": "held.txt", "text": "x"}),
+    ("mcp__x__save_file", {"FilePath": "held.txt"}),
+    ("mcp__x__copy_file", {"src": "free.txt", "dst": "held.txt"}),
+    ("mcp__x__rename", {"oldName": "held.txt", "newName": "free.txt"}),
+    ("mcp__x__delete", {"target": "held.txt"}),
+    ("mcp__x__write_files", {"files": {"free.txt": "x", "held.txt": "y"}}),
+    ("mcp__x__apply_workspace_edit", {"edit": {"changes": {"held.txt": []}}}),
+    ("mcp__x__str_replace_editor", {"command": "insert", "path": "held.txt"}),
 ]
 LEFT_ALONE: list[tuple[str, dict[str, Any]]] = [
     ("mcp__x__dispatch_read", {"path": "held.txt"}),
@@ -48,6 +56,7 @@ LEFT_ALONE: list[tuple[str, dict[str, Any]]] = [
     ("mcp__fs__get_file_info", {"path": "held.txt"}),
     ("mcp__x__get_edit_history", {"path": "held.txt"}),
     ("mcp__x__lint", {"path": "held.txt"}),
+    ("mcp__x__str_replace_editor", {"command": "view", "path": "held.txt"}),
     ("mcp__x__dispatch", {"path": "held.txt"}),
     ("mcp__fs__create_directory", {"path": "deploy"}),
     ("mcp__fs__copy_file", {"source": "held.txt", "destination": "new.txt"}),
@@ -87,6 +96,7 @@ def test_readers_and_servers_elsewhere_are_left_alone(tool: str, given: dict[str
         ("mcp__serena__execute_shell_command", {"command": "rm held.txt", "cwd": None}),
         ("mcp__x__run_command", {"cmd": "cd .. && rm held.txt", "workdir": "/repo/src"}),
         ("mcp__terminal__bash", {"commands": "true; rm held.txt"}),
+        ("mcp__x__run_shell", {"CommandLine": "rm held.txt"}),
     ],
 )
 def test_a_tool_that_runs_a_command_here_is_read_like_a_shell(tool: str, given: dict[str, Any], desk: Desk) -> None:
@@ -96,6 +106,11 @@ def test_a_tool_that_runs_a_command_here_is_read_like_a_shell(tool: str, given: 
     alpha, beta = desk.session("a"), desk.session("b")
     alpha.edits("held.txt")
     assert "PATH_HELD" in beta.before(tool, **{**given, "workdir": "src"} if "workdir" in given else given)
+
+
+@pytest.mark.parametrize("given", [{"command": ["rm", "held.txt"]}, {"command": "rm", "args": ["held.txt"]}])
+def test_an_argument_vector_is_a_command_too(given: dict[str, Any]) -> None:
+    assert read("mcp__x__execute", given).command == "'rm' 'held.txt'"
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,9 @@ TOOLS: dict[str, Kind] = {
     **dict.fromkeys(("Bash", "PowerShell"), "shell"),
     **dict.fromkeys(("Glob", "Grep", "LS", "NotebookRead", "Read", "ToolSearch", "WebFetch", "WebSearch"), "read"),
     **dict.fromkeys(("Agent", "Task"), "agent"),
-    **dict.fromkeys(("BashOutput", "KillShell", "Skill", "TaskOutput", "TaskStop", "TodoWrite"), "other"),
+    **dict.fromkeys(
+        ("BashOutput", "KillShell", "Skill", "SlashCommand", "TaskOutput", "TaskStop", "TodoWrite"), "other"
+    ),
 }
 TAKES_CONTEXT: dict[Moment, str] = {
     "before": "PreToolUse",

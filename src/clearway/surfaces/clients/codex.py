@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from clearway.guard.toolcall import Kind, Moment
     from clearway.surfaces.clients.claude import Decision
 
+_TYPES = "write_stdin"  # into a command that goes on: often a shell
 TOOLS: dict[str, Kind] = {
     "apply_patch": "edit",
     **dict.fromkeys(("Bash", "exec_command", "local_shell", "shell"), "shell"),
     **dict.fromkeys(("spawn_agent", "send_input", "wait_agent", "close_agent"), "agent"),
     **dict.fromkeys(("list_dir", "view_image", "web_search"), "read"),
-    **dict.fromkeys(("update_plan", "write_stdin"), "other"),
+    **dict.fromkeys(("update_plan", _TYPES), "other"),
 }
 TAKES_CONTEXT: dict[Moment, str] = {
     "before": "PreToolUse",
@@ -48,6 +49,9 @@ def read(payload: dict[str, Any], environ: Mapping[str, str]) -> ToolCall:
         raw=said.raw,
     )
     shapes.read_tool(call, said, TOOLS, names=("tool_name",), inputs=("tool_input",))
+    if call.tool == _TYPES:
+        given = shapes.Payload(shapes.given_in(said, ("tool_input",)))
+        call.kind, call.command = "shell", given.text("chars") or ""
     call.problem = said.problem
     return call
 

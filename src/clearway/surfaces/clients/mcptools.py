@@ -77,6 +77,9 @@ _OUTPUTS = (
     "output_path", "outputPath", "output_file", "outputFile", "dest", "dest_path", "destPath", "target_path",
     "targetPath", "save_path", "savePath", "destination", "destination_path", "destinationPath", "new_path", "newPath",
 )  # fmt: skip
+# What may as well be no path: only what looks like one is taken for it.
+_PERHAPS = ("target", "output", "notebook")
+_PERHAPS_MOVED = ("old", "new", "old_name", "oldName", "new_name", "newName")
 _PAIRS = (("source", "destination"), ("source_path", "destination_path"), ("sourcePath", "destinationPath"))
 
 
@@ -91,6 +94,7 @@ def read(call: ToolCall, server: str, tool: str, given: Any) -> None:
     words = shapes.words_of(tool)
     if _runs_here(shapes.words_of(server) | words, words, given):
         call.kind = "shell"
+        given = _with_arguments(given)
         shapes.read_command(call, shapes.Payload(given), given)
         return
     if not _writes(tool, words, given):
@@ -111,13 +115,21 @@ def _runs_here(about: set[str], words: set[str], given: Any) -> bool:
     """Whether the tool runs a command line on this machine. about: all that its name and its server's say."""
     if not shapes.is_object(given) or not words & RUNS or about & _RUN_ELSEWHERE or given.keys() & _PLACES_ELSEWHERE:
         return False
-    return any(isinstance(given.get(name), str) for name in shapes.COMMANDS)
+    return any(isinstance(given.get(name), str | list) for name in shapes.COMMANDS)
+
+
+def _with_arguments(given: dict[str, Any]) -> dict[str, Any]:
+    """`{"command": "rm", "args": ["held.txt"]}`, whose command is one word, as an argument vector."""
+    program, arguments = given.get("command"), given.get("args", given.get("arguments"))
+    if isinstance(program, str) and program and not set(program) & set(" \t\n") and shapes.is_list(arguments):
+        return {**given, "command": [program, *(str(argument) for argument in arguments)]}
+    return given
 
 
 def _writes(tool: str, words: set[str], given: Any) -> bool:
     """A name that begins with reading reads, unless it is given new content: `get_edit_history`, `search_replace`."""
     brings_content = shapes.is_object(given) and not given.keys().isdisjoint(shapes.CONTENTS)
-    if shapes.first_word(tool) in READS and not brings_content:
+    if (shapes.first_word(tool) in READS or shapes.only_looks(given)) and not brings_content:
         return False
     if words & WRITES:
         return True
@@ -133,7 +145,13 @@ def _named(words: set[str], given: Any) -> list[Target]:
     names = shapes.path_names(words)
     if shapes.is_object(given):
         names = (*names, *_OUTPUTS, *(name for pair in _PAIRS if set(pair) <= given.keys() for name in pair))
-    found = list(shapes.paths_in(given, tuple(dict.fromkeys(names)), action))
+        likely = (*_PERHAPS, *_PERHAPS_MOVED) if words & {"move", "rename"} else _PERHAPS
+        names += tuple(name for name in likely if shapes.looks_like_path(given.get(name)))
+    names = tuple(dict.fromkeys(names))
+    found = list(shapes.paths_in(given, names, action))
+    if not found and shapes.is_object(given):  # a level lower: `{"args": {"path": ...}}`
+        inner = [shapes.respelt(value) for value in given.values() if shapes.is_object(value)]
+        found = [target for each in inner for target in shapes.paths_in(each, names, action)]
     if "copy" in words and not words & {"move", "rename"}:
         found = [target for target in found if target.action != "move"]  # what is copied from is only read
     return found

@@ -73,6 +73,18 @@ CONTENTS = frozenset(
      "fileText", "new_str", "newText", "new_text", "replacement", "code_edit", "replacements"}
 )  # fmt: skip
 
+# Every name above, as it is said in any case and with any joints, and what others say for them.
+_MEANT = {
+    name.replace("_", "").lower(): name
+    for name in reversed((*PATHS, *_LISTS, *_FROM, *_TO, *COMMANDS, *_FOLDERS, *sorted(CONTENTS)))
+} | {
+    **dict.fromkeys(("pathinproject", "targetfilepath"), "path"),
+    "src": "source", "dst": "destination", "dest": "destination",
+    **dict.fromkeys(("program", "executable"), "command"),
+}
+_MEANT_AS_IT_IS = frozenset(_MEANT.values())
+_VERBS = ("command", "action", "operation")  # of an editor that is one tool for all that it does
+
 # Words in the names of tools that no table knows: `runTerminalCommand`, `replace_string_in_file`.
 _READS = frozenset("cat fetch find get glob grep list ls open read search show view".split())
 _EDITS = frozenset(
@@ -174,6 +186,8 @@ def read_tool(
         read_server_tool(call, server, tool, given)
         return
     call.kind = known.get(call.tool) or _kind(call.tool, given)
+    if call.kind == "edit" and only_looks(given):
+        call.kind = "read"
     if call.kind == "other" and not call.tool:
         payload.needed(*names)
     call.is_strange = call.kind == "other" and call.tool not in known and bool(words_of(call.tool) & _EDITS)
@@ -200,13 +214,31 @@ def given_in(payload: Payload, names: tuple[str, ...]) -> Any:
     given = next((payload.raw[name] for name in names if payload.raw.get(name) is not None), None)
     if isinstance(given, str) and given.lstrip()[:1] == "{":  # some clients send the arguments as text
         try:
-            return wire.loads(given)
+            given = wire.loads(given)
         except ValueError:
             return given
-    return given
+    return respelt(given)
+
+
+def respelt(given: Any) -> Any:
+    """The arguments, also under the names that are looked for: `TargetFile`, `pathInProject`, `CommandLine`."""
+    if not is_object(given):
+        return given
+    meant = [
+        (_MEANT.get(name.replace("_", "").replace("-", "").lower()), name)
+        for name in given
+        if name not in _MEANT_AS_IT_IS
+    ]
+    more = {name: given[spelt] for name, spelt in meant if name is not None and name not in given}
+    return {**given, **more} if more else given
 
 
 # Kinds, by name and by shape.
+
+
+def only_looks(given: Any) -> bool:
+    """Whether the arguments say that an editor is to show a file: `{"command": "view", "path": ...}`."""
+    return is_object(given) and any(isinstance(given.get(name), str) and given[name] in _READS for name in _VERBS)
 
 
 def _kind(tool: str, given: Any) -> Kind:
@@ -230,6 +262,10 @@ def _kind_by_shape(given: Any) -> Kind:
         return "other"
     if _has_any(given, CONTENTS) and _has_any(given, (*PATHS, *_LISTS)):
         return "edit"
+    if isinstance(given.get("command"), str) and _has_any(given, PATHS):
+        command = given["command"]
+        if command.isidentifier() and words_of(command) & (_EDITS | _READS):
+            return "edit"
     return "shell" if isinstance(given.get("command"), str) else "other"
 
 
@@ -354,6 +390,8 @@ def paths_in(given: Any, names: tuple[str, ...], action: Action) -> Iterator[Tar
             yield from _path(value, _ENDS.get(name, action))
         elif is_list(value):
             yield from _paths_listed(value, names, action)
+        elif is_object(value) and value.keys().isdisjoint(names):  # what becomes of each file, by its path
+            yield from _paths_listed([path for path in value if looks_like_path(path)], names, action)
         elif value:
             yield from _paths_listed([value], names, action)
 
@@ -363,6 +401,7 @@ def _paths_listed(listed: list[Any], names: tuple[str, ...], action: Action) -> 
         if isinstance(entry, str):
             yield from _path(entry, action)
         elif is_object(entry):
+            entry = respelt(entry)
             for name in names:
                 if name not in _LISTS:
                     yield from _path(entry.get(name), _ENDS.get(name, action))
@@ -373,6 +412,11 @@ def _path(value: Any, action: Action) -> Iterator[Target]:
         value = value.get("path") or value.get("fsPath")
     if isinstance(value, str) and value:
         yield Target(value, action)
+
+
+def looks_like_path(text: Any) -> bool:
+    """Whether a text that need not be a path is probably one."""
+    return isinstance(text, str) and 0 < len(text) < 1_024 and ("/" in text or "." in text) and "\n" not in text
 
 
 def is_of_this_disk(path: str) -> bool:
