@@ -15,6 +15,7 @@ import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,30 +92,60 @@ def editor(tmp_path: Path) -> Iterator[Editor]:
         made.end()
 
 
-def test_a_person_sees_who_holds_what_and_is_warned(editor: Editor, tmp_path: Path) -> None:
-    """Lists, status bar, the mark and the warning; and that a release is seen without asking."""
+@pytest.fixture
+def page(editor: Editor) -> Iterator[Any]:
+    """A browser's page, for a VS Code that is about to begin."""
     from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=SHOWS_MS_MAX)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        made = browser.new_page(viewport={"width": 1280, "height": 800})
+        made.set_default_timeout(SHOWS_MS_MAX)
+        yield made
+        browser.close()
+
+
+def _picture(page: Any, name: str) -> None:
+    if "CLEARWAY_TEST_PICTURES" in os.environ:
+        page.screenshot(path=os.path.join(os.environ["CLEARWAY_TEST_PICTURES"], name))
+
+
+def test_a_person_sees_who_holds_what_and_is_warned(editor: Editor, page: Any) -> None:
+    """Lists, status bar, the mark and the warning; and that a release is seen without asking."""
+    from playwright.sync_api import expect
 
     editor.clearway("init")
     editor.clearway("--as", "codex", "claim", "held.py", "--purpose", "refactor auth")
     editor.clearway("issue", "create", "Split the lexer", "--status", "ready")
-    address = editor.begin()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1280, "height": 800})
-        page.set_default_timeout(SHOWS_MS_MAX)
-        expect.set_options(timeout=SHOWS_MS_MAX)
-        page.goto(address)
-        expect(page.locator(".statusbar-item", has_text="1 held")).to_be_visible()
-        held = page.locator(".explorer-folders-view .monaco-list-row", has_text="held.py")
-        expect(held.locator(".monaco-icon-label")).to_have_attribute("aria-label", HELD)
-        held.dblclick()
-        expect(page.locator(".notification-list-item-message", has_text=HELD)).to_be_visible()
-        page.get_by_role("tab", name="Clearway").first.click()
-        for shown in ("codex", "held.py", "Split the lexer"):
-            expect(page.locator(".pane-body .monaco-list-row", has_text=shown).first).to_be_visible()
-        if "CLEARWAY_TEST_PICTURES" in os.environ:
-            page.screenshot(path=os.path.join(os.environ["CLEARWAY_TEST_PICTURES"], "vscode.png"))
-        editor.clearway("--as", "codex", "release", "held.py")
-        expect(page.locator(".statusbar-item", has_text="0 held")).to_be_visible()
-        browser.close()
+    page.goto(editor.begin())
+    expect(page.locator(".statusbar-item", has_text="1 held")).to_be_visible()
+    held = page.locator(".explorer-folders-view .monaco-list-row", has_text="held.py")
+    expect(held.locator(".monaco-icon-label")).to_have_attribute("aria-label", HELD)
+    held.dblclick()
+    expect(page.locator(".notification-list-item-message", has_text=HELD)).to_be_visible()
+    page.get_by_role("tab", name="Clearway").first.click()
+    for shown in ("codex", "held.py", "Split the lexer"):
+        expect(page.locator(".pane-body .monaco-list-row", has_text=shown).first).to_be_visible()
+    editor.clearway("--as", "codex", "release", "held.py")
+    expect(page.locator(".statusbar-item", has_text="0 held")).to_be_visible()
+
+
+def test_the_room_in_a_tab_is_the_whole_room(editor: Editor, page: Any) -> None:
+    """An issue is opened from the list, a comment is said and a lease released in the frame, and the log has them as the
+    human's; the browser itself asks the host nothing; a host that was exchanged, and a window that is loaded again, are
+    gone on with."""
+    from playwright.sync_api import expect
+
+    editor.clearway("init")
+    editor.clearway("--as", "codex", "claim", "held.py", "--purpose", "refactor auth")
+    editor.clearway("issue", "create", "Split the lexer", "--status", "ready")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(editor.begin())
+    page.get_by_role("tab", name="Clearway").first.click()
+    page.locator(".pane-body .monaco-list-row", has_text="Split the lexer").first.click()
+    frame = page.frame_locator("iframe.webview").frame_locator("#active-frame")
+    expect(frame.locator(".panel", has_text="Split the lexer")).to_be_visible()
+    expect(frame.locator(".connection.live")).to_be_visible()
+    _picture(page, "vscode-first.png")

@@ -2,11 +2,14 @@
 
 import * as fs from "node:fs";
 import * as vscode from "vscode";
-import { Asking, Refused } from "./asking.ts";
+import { ASK_SECONDS, Asking, Refused } from "./asking.ts";
+import { Door } from "./door.ts";
 import { Marks } from "./marks.ts";
 import { page } from "./page.ts";
+import { RoomPanel, TYPE, type Place } from "./panel.ts";
 import { find } from "./program.ts";
-import { Servers } from "./servers.ts";
+import { Servers, usersFiles } from "./servers.ts";
+import type { State } from "./room.ts";
 import { agents, board, held, Row, Rows, type Followed } from "./views.ts";
 import { Watch } from "./watch.ts";
 
@@ -38,9 +41,16 @@ class Folder implements Followed {
   }
 }
 
+let shown: Window | undefined;
+
 export function activate(context: vscode.ExtensionContext): void {
-  const window = new Window(context);
-  context.subscriptions.push(window);
+  shown = new Window(context);
+  context.subscriptions.push(shown);
+}
+
+/** The editor waits a moment for this: the session at the host ends with the window. */
+export function deactivate(): Promise<void> | undefined {
+  return shown?.close();
 }
 
 export class Window {
@@ -51,11 +61,15 @@ export class Window {
   private readonly marks = new Marks(() => this.folders);
   private readonly lists = [agents, held, board].map((each) => new Rows(() => this.folders, each));
   private readonly servers: Servers;
-  private panel: vscode.WebviewPanel | undefined;
+  private readonly panel: RoomPanel;
+  private door: Door | undefined;
 
   constructor(context: vscode.ExtensionContext) {
     const version = (context.extension.packageJSON as { version: string }).version;
-    this.servers = new Servers(() => this.folders, () => this.program, version);
+    const users = usersFiles(context.globalStorageUri.fsPath, process.env);
+    this.servers = new Servers(() => this.folders, () => this.program, version, users);
+    const icon = vscode.Uri.joinPath(context.extensionUri, "media", "icon.png");
+    this.panel = new RoomPanel(() => this.door, () => this.rooms(), (problem) => this.look(problem), icon);
     this.status.name = "Clearway";
     ["agents", "held", "board"].forEach((name, place) =>
       this.keep(vscode.window.registerTreeDataProvider(`clearway.${name}`, this.lists[place]!)),
@@ -63,7 +77,7 @@ export class Window {
     this.keep(
       this.status,
       vscode.window.registerFileDecorationProvider(this.marks),
-      vscode.lm.registerMcpServerDefinitionProvider("clearway", this.servers),
+      vscode.window.registerWebviewPanelSerializer(TYPE, this.panel),
       vscode.workspace.onDidChangeWorkspaceFolders(() => this.begin()),
       vscode.workspace.onDidChangeConfiguration((event) => {
         if (event.affectsConfiguration("clearway.program")) this.begin();
@@ -71,20 +85,29 @@ export class Window {
       }),
       vscode.window.onDidChangeActiveTextEditor((editor) => this.warn(editor)),
     );
+    // Editors made of VS Code do not all have it.
+    const offered = vscode.lm?.registerMcpServerDefinitionProvider?.("clearway", this.servers);
+    if (offered) this.keep(offered);
     this.offer();
     this.begin();
   }
 
   dispose(): void {
+    this.panel.dispose();
     this.folders.forEach((each) => each.dispose());
     this.kept.forEach((each) => each.dispose());
-    this.panel?.dispose();
+  }
+
+  async close(): Promise<void> {
+    await this.door?.close();
   }
 
   /** Follow the folders there are now. */
   private begin(): void {
     this.folders.forEach((each) => each.dispose());
     this.folders = [];
+    void this.door?.close();
+    this.door = undefined;
     const found = find({
       setting: vscode.workspace.getConfiguration("clearway").get<string>("program", ""),
       environ: process.env,
@@ -98,14 +121,27 @@ export class Window {
       this.status.command = { command: "workbench.action.openSettings", title: "", arguments: ["clearway.program"] };
       this.status.show();
       this.servers.refresh();
+      void this.panel.renew();
       return;
     }
     this.program = found.program;
+    this.door = new Door(() => this.link());
     this.status.command = "clearway.showRoom";
     this.folders = (vscode.workspace.workspaceFolders ?? [])
       .filter((folder) => folder.uri.scheme === "file")
       .map((folder) => new Folder(folder, found.program, () => this.show()));
     this.show();
+    void this.panel.renew();
+  }
+
+  private link() {
+    const asked = this.folders.find((each) => each.state) ?? this.folders[0];
+    if (!asked) throw new Refused("PROJECT_NOT_FOUND", "Open a folder first.");
+    return asked.asking.run(["web"], ASK_SECONDS);
+  }
+
+  private rooms(): string[] {
+    return [...new Set(this.folders.flatMap((each) => each.state?.project || []))];
   }
 
   /** Show what is known now. */
@@ -120,22 +156,26 @@ export class Window {
     if (!states.length && !problem) {
       this.status.hide();
     } else {
-      const others = states.flatMap((state) => state.agents.filter((agent) => agent.session !== state.session));
-      const paths = states.reduce((sum, state) => sum + state.held.length, 0);
-      const unread = states.reduce((sum, state) => sum + state.unread, 0);
-      this.status.text = `$(git-merge) ${others.length} · ${paths} held${unread ? ` · $(mail) ${unread}` : ""}`;
-      this.status.tooltip = problem
-        ? `Clearway: ${problem.message}`
-        : `Clearway: ${others.length} agents are here, ${paths} paths are held, ${unread} messages wait for you`;
+      const sum = (of: (state: State) => number) => states.reduce((all, state) => all + of(state), 0);
+      const others = sum((state) => state.agents.filter((agent) => agent.session !== state.session).length);
+      const live = sum((state) => state.counts["live"] ?? 0);
+      const paths = sum((state) => state.held.length);
+      const unread = sum((state) => state.unread);
+      this.status.text = `$(git-merge) ${live} live · ${paths} held${unread ? ` · $(mail) ${unread}` : ""}`;
+      const told = [counted(others, "agent is", "agents are") + " here", counted(live, "issue is", "issues are") + " in work",
+        counted(paths, "path is", "paths are") + " held", counted(unread, "message waits", "messages wait") + " for you"];
+      this.status.tooltip = `Clearway: ${problem ? problem.message : told.join(", ")}`;
       this.status.show();
     }
-    this.draw();
+    void this.panel.refresh();
     this.warn(vscode.window.activeTextEditor);
   }
 
   private warn(editor: vscode.TextEditor | undefined): void {
-    const told = editor ? this.marks.warning(editor.document.uri) : "";
-    if (told) void vscode.window.showWarningMessage(told, "Show the room").then((chosen) => chosen && this.open());
+    const told = editor && this.marks.warning(editor.document.uri);
+    if (!told) return;
+    const place: Place = { room: told.room, panel: ["path", told.path] };
+    void vscode.window.showWarningMessage(told.text, "Show the room").then((chosen) => chosen && this.panel.open(place));
   }
 
   // --- what a person can do -----------------------------------------------------------------------------------
@@ -145,10 +185,11 @@ export class Window {
       init: () => this.inFolder(undefined, (each) => this.tell(each, ["init"], "This repository has a room now.")),
       connect: () => this.inFolder(undefined, async (each) => this.connect(each)),
       openRoom: () => this.inFolder(undefined, async (each) => this.tell(each, ["web", "--open"], "")),
-      showRoom: async () => this.open(),
+      showRoom: (chosen) => this.panel.open(this.place(chosen)),
       refresh: () => Promise.all(this.folders.map((each) => each.watch.look())),
       claimFile: (chosen) => this.withFile(chosen, (each, file) => this.tell(each, ["claim", file, "--purpose", "in the editor"], `You hold ${file}.`)),
       releaseFile: (chosen) => this.withFile(chosen, (each, file) => this.tell(each, ["release", file], `${file} is free.`)),
+      takeFile: (chosen) => this.inFolder(chosen, async (each) => this.takeFile(each, chosen)),
       claimIssue: (chosen) => this.inFolder(chosen, async (each) => this.claimIssue(each, chosen)),
       message: (chosen) => this.inFolder(chosen, async (each) => this.message(each, chosen)),
     };
@@ -158,9 +199,29 @@ export class Window {
   }
 
   private async connect(each: Folder): Promise<void> {
-    const shown = vscode.window.createTerminal({ name: "clearway connect", cwd: each.folder.uri });
-    shown.show();
-    shown.sendText(`"${this.program}" connect`, true);
+    const what = [
+      { label: "Show what would be registered", words: ["connect"] },
+      { label: "Register hooks and MCP server with the agents installed here", words: ["connect", "--write"] },
+    ];
+    const chosen = await vscode.window.showQuickPick(what);
+    if (!chosen) return;
+    const run = new vscode.ProcessExecution(this.program, chosen.words, { cwd: each.folder.uri.fsPath });
+    const task = new vscode.Task({ type: "process" }, each.folder, chosen.words.join(" "), "clearway", run, []);
+    task.presentationOptions = { reveal: vscode.TaskRevealKind.Always, clear: true };
+    await vscode.tasks.executeTask(task);
+  }
+
+  /** Give back in its holder's stead. */
+  private async takeFile(each: Folder, chosen: unknown): Promise<void> {
+    const held = chosen instanceof Row && each.state?.held.find((one) => one.here && one.path === chosen.label);
+    if (!(chosen instanceof Row) || !held) throw new Refused("INVALID_ARGUMENT", "Choose a path of the list of held paths.");
+    const sure = "Release it";
+    const said = await vscode.window.showWarningMessage(
+      `Release ${held.path}, held by ${held.agent}? Its next edit asks for it again.`,
+      { modal: true },
+      sure,
+    );
+    if (said === sure) await this.tell(each, ["release", "--force", "--", chosen.subject], `${held.path} is free.`);
   }
 
   private async claimIssue(each: Folder, chosen: unknown): Promise<void> {
@@ -185,23 +246,20 @@ export class Window {
     await each.watch.look();
   }
 
-  private open(): void {
-    if (this.panel) {
-      this.panel.reveal();
-    } else {
-      this.panel = vscode.window.createWebviewPanel("clearway.room", "Clearway", vscode.ViewColumn.Beside, {
-        enableScripts: false,
-        localResourceRoots: [],
-      });
-      this.panel.onDidDispose(() => (this.panel = undefined));
-    }
-    this.draw();
+  /** Where the room is led for what was chosen: a row of a list, or else the folder of the file that is open. */
+  private place(chosen: unknown): Place | undefined {
+    const project = chosen instanceof Row && chosen.followed.state?.project;
+    if (project) return { room: project, ...(chosen.panel && { panel: chosen.panel }) };
+    const open = vscode.window.activeTextEditor?.document.uri;
+    const folder = open && vscode.workspace.getWorkspaceFolder(open);
+    const room = this.folders.find((each) => each.folder.uri.toString() === folder?.uri.toString())?.state?.project;
+    return room && this.folders.length > 1 ? { room } : undefined;
   }
 
-  private draw(): void {
-    if (!this.panel) return;
+  private look(problem: string): string {
     const shown = this.folders.find((each) => each.state) ?? this.folders[0];
-    this.panel.webview.html = page(shown?.state, shown?.problem?.message ?? "");
+    const asked = !shown || shown.watch.isKnown;
+    return page(shown?.state, problem || shown?.problem?.message || (asked ? "" : "The room is being asked."));
   }
 
   private async withFile(chosen: unknown, act: (each: Folder, file: string) => Promise<void>): Promise<void> {
@@ -235,6 +293,10 @@ export class Window {
   private keep(...kept: vscode.Disposable[]): void {
     this.kept.push(...kept);
   }
+}
+
+function counted(number: number, one: string, many: string): string {
+  return `${number} ${number === 1 ? one : many}`;
 }
 
 function isProgram(file: string): boolean {

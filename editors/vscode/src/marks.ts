@@ -22,14 +22,15 @@ export class Marks implements vscode.FileDecorationProvider {
     return new vscode.FileDecoration(badge, sentence(found), new vscode.ThemeColor("clearway.held"));
   }
 
-  /** What to say to someone who has this file before them; once a lease. */
-  warning(uri: vscode.Uri): string {
+  /** What to say to someone who has this file before them, and of which path of which room; once a lease. */
+  warning(uri: vscode.Uri): { text: string; room: string; path: string } | undefined {
     const found = this.holder(uri);
-    if (!found || !option(uri, "warnWhenHeld")) return "";
+    if (!found || !option(uri, "warnWhenHeld")) return undefined;
     const lease = `${uri.toString()} ${found.session}`;
-    if (this.warned.has(lease)) return "";
+    if (this.warned.has(lease)) return undefined;
     this.warned.add(lease);
-    return `${found.path} is ${sentence(found)}. Your edit and its would overwrite each other.`;
+    const text = `${found.path} is ${sentence(found)}. Your edit and its would overwrite each other.`;
+    return { text, room: found.room, path: found.path };
   }
 
   /** Forget what was said of leases that are over, so that a new one is told again. */
@@ -40,11 +41,11 @@ export class Marks implements vscode.FileDecorationProvider {
     }
   }
 
-  private holder(uri: vscode.Uri): Held | undefined {
+  private holder(uri: vscode.Uri): (Held & { room: string }) | undefined {
     if (uri.scheme !== "file") return undefined;
     for (const { state } of this.all()) {
       const found = state && holder(state, uri.fsPath);
-      if (found) return found;
+      if (found) return { ...found, room: state.project };
     }
     return undefined;
   }

@@ -1,9 +1,10 @@
-/** The room as a page inside the editor: a look at it, without a script. The page to work in is the browser's. */
+/** A look at the room, without a script: what is shown where no host can be asked for the page itself. */
 
 import { COLUMNS, clock, type State } from "./room.ts";
 
 export function page(state: State | undefined, problem: string): string {
-  const inside = state ? room(state) : `<p class="quiet">${safe(problem || "There is no room in this folder yet.")}</p>`;
+  const why = problem || (state ? "" : "There is no room in this folder yet.");
+  const inside = (why && `<p class="quiet">${safe(why)}</p>`) + (state ? room(state) : "");
   return `<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">

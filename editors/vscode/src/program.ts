@@ -14,11 +14,12 @@ export interface Surroundings {
 const INSTALL = "Install it with `uv tool install clearway`, or name it in the setting clearway.program.";
 
 export function find(here: Surroundings): Found {
-  const named = here.setting.trim();
+  const home = here.environ["HOME"] ?? here.environ["USERPROFILE"] ?? "";
+  const named = here.setting.trim().replace(/^~(?=[/\\])/, home);
   if (named) {
-    return here.isProgram(named)
+    return path.isAbsolute(named) && here.isProgram(named)
       ? { program: named, by: "setting" }
-      : { problem: `The setting clearway.program names ${named}, which is no program. Correct it, or empty it.` };
+      : { problem: `The setting clearway.program names ${named}, which is no program by its whole path. Correct it, or empty it.` };
   }
   const told = here.environ["CLEARWAY_PROGRAM"]?.trim();
   if (told) {

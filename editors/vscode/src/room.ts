@@ -29,6 +29,7 @@ export interface Issue {
 }
 
 export interface State {
+  project: string;
   root: string;
   me: string;
   session: string;
@@ -47,6 +48,7 @@ export function read(status: Answer, room: Answer, board: Answer): State {
   const me = object(room, "me");
   const session = text(me, "session");
   return {
+    project: text(status, "project_id"),
     root: text(status, "root"),
     me: text(me, "agent"),
     session,

@@ -16,6 +16,7 @@ export class Servers implements vscode.McpServerDefinitionProvider<vscode.McpStd
     private readonly all: () => Followed[],
     private readonly program: () => string,
     private readonly version: string,
+    private readonly users: string[],
   ) {}
 
   /** Say so if another list would be given now. */
@@ -42,16 +43,33 @@ export class Servers implements vscode.McpServerDefinitionProvider<vscode.McpStd
       ({ folder, state }) =>
         state &&
         vscode.workspace.getConfiguration("clearway", folder.uri).get<boolean>("registerServer", true) &&
-        !isRegistered(folder),
+        !isRegistered(folder, this.users),
     );
   }
 }
 
+/** The files in which the editor finds servers of the user. storage: where this extension may keep its own. */
+export function usersFiles(storage: string, environ: Readonly<Record<string, string | undefined>>): string[] {
+  const profile = path.resolve(storage, "..", "..");
+  const users = path.basename(path.dirname(profile)) === "profiles" ? [profile, path.resolve(profile, "..", "..")] : [profile];
+  const copilot = environ["COPILOT_HOME"] || path.join(environ["HOME"] ?? environ["USERPROFILE"] ?? "", ".copilot");
+  return [...users.map((each) => path.join(each, "mcp.json")), path.join(copilot, "mcp-config.json")];
+}
+
 /** Whether a person or `clearway connect` has registered it already, for this folder or for the user. */
-export function isRegistered(folder: vscode.WorkspaceFolder): boolean {
+function isRegistered(folder: vscode.WorkspaceFolder, users: string[]): boolean {
   const configured = vscode.workspace.getConfiguration("mcp", folder.uri).get<Record<string, unknown>>("servers");
-  if (configured && NAME in configured) return true;
-  return [".vscode/mcp.json", ".mcp.json"].some((name) => names(path.join(folder.uri.fsPath, name)));
+  if (configured && isAmong(configured)) return true;
+  const folders = [".vscode/mcp.json", ".mcp.json"].map((name) => path.join(folder.uri.fsPath, name));
+  return [...folders, ...users].some(names);
+}
+
+/** Under our name, or under another with our program. */
+function isAmong(servers: object): boolean {
+  return Object.entries(servers).some(([name, server]) => {
+    const { command } = (server ?? {}) as { command?: unknown };
+    return name === NAME || (typeof command === "string" && /(^|[\\/])clearway(\.exe|\.cmd)?$/.test(command));
+  });
 }
 
 function names(file: string): boolean {
@@ -63,7 +81,7 @@ function names(file: string): boolean {
   }
   try {
     const read = JSON.parse(text) as { servers?: object; mcpServers?: object };
-    return NAME in (read.servers ?? {}) || NAME in (read.mcpServers ?? {});
+    return isAmong(read.servers ?? {}) || isAmong(read.mcpServers ?? {});
   } catch {
     // With comments in it, or broken: rather none than two.
     return /"clearway"\s*:/.test(text);

@@ -1,5 +1,6 @@
 /** The three lists at the side: who is here, what is held, where the work stands. */
 
+import * as fs from "node:fs";
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { COLUMNS, clock, type State } from "./room.ts";
@@ -17,8 +18,11 @@ export class Row extends vscode.TreeItem {
     readonly followed: Followed,
     readonly subject: string,
     readonly rows: Row[] = [],
+    /** What the room opens at its side for it. */
+    readonly panel?: [kind: string, id: string],
   ) {
     super(label, rows.length ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.None);
+    if (panel) this.command = { command: "clearway.showRoom", title: "Show in the Room", arguments: [this] };
   }
 }
 
@@ -54,7 +58,7 @@ export function agents(followed: Followed, state: State): Row[] {
   return state.agents
     .filter((agent) => agent.session !== state.session)
     .map((agent) => {
-      const row = new Row(agent.name, followed, agent.name);
+      const row = new Row(agent.name, followed, agent.name, [], ["agent", agent.session]);
       row.description = [agent.presence, agent.doing, agent.advisory ? "advisory only" : ""].filter(Boolean).join(" · ");
       row.iconPath = new vscode.ThemeIcon(agent.presence === "busy" ? "circle-filled" : "circle-outline");
       row.tooltip = agent.advisory ? `${agent.session}: its client only advises, nothing stops its edits` : agent.session;
@@ -65,15 +69,14 @@ export function agents(followed: Followed, state: State): Row[] {
 
 export function held(followed: Followed, state: State): Row[] {
   return state.held.map((each) => {
-    const row = new Row(each.path, followed, each.path);
+    const file = each.path.startsWith("@") ? each.path : path.join(state.root, each.path);
+    const isHere = each.here && isFile(file);
+    const row = new Row(each.path, followed, file, [], isHere ? undefined : ["path", each.path]);
     row.description = `${each.agent}${each.until ? ` until ${clock(each.until)}` : ""}${each.here ? "" : " · other checkout"}`;
     row.tooltip = each.purpose || each.session;
-    row.contextValue = each.here && each.session === state.session ? "held" : "foreign";
+    row.contextValue = each.here ? (each.session === state.session ? "held" : "foreign") : "elsewhere";
     row.iconPath = new vscode.ThemeIcon(each.mode === "run" ? "play-circle" : "lock");
-    if (each.here) {
-      const uri = vscode.Uri.file(path.join(state.root, each.path));
-      row.command = { command: "vscode.open", title: "Open", arguments: [uri] };
-    }
+    if (isHere) row.command = { command: "vscode.open", title: "Open", arguments: [vscode.Uri.file(file)] };
     return row;
   });
 }
@@ -83,7 +86,7 @@ export function board(followed: Followed, state: State): Row[] {
     const rows = state.issues
       .filter((issue) => issue.column === column)
       .map((issue) => {
-        const row = new Row(issue.id, followed, issue.id);
+        const row = new Row(issue.id, followed, issue.id, [], ["issue", issue.id]);
         row.description = issue.title + (issue.agent ? ` · ${issue.agent}` : "");
         row.tooltip = issue.title;
         row.contextValue = column;
@@ -95,6 +98,10 @@ export function board(followed: Followed, state: State): Row[] {
     shown.description = count > rows.length ? `${rows.length} of ${count}` : String(count);
     return [shown];
   });
+}
+
+function isFile(file: string): boolean {
+  return fs.statSync(file, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
 function group(label: string, followed: Followed, rows: Row[]): Row {

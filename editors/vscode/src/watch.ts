@@ -14,6 +14,8 @@ export interface Sleeper {
 export class Watch {
   state: State | undefined;
   problem: Refused | undefined;
+  /** Whether there was an answer yet, be it that there is no room. */
+  isKnown = false;
   private over = false;
   private pause = PAUSE_MS_MIN;
 
@@ -68,6 +70,7 @@ export class Watch {
 
   private become(state: State | undefined, problem: Refused | undefined): void {
     if (this.over) return;
+    this.isKnown = true;
     this.state = state;
     this.problem = problem;
     this.changed();

@@ -22,6 +22,9 @@ export class Uri {
   static parse(text: string): Uri {
     return new Uri("file", decodeURI(text.replace("file://", "")));
   }
+  static joinPath(uri: Uri, ...parts: string[]): Uri {
+    return new Uri("file", [uri.fsPath, ...parts].join("/"));
+  }
   toString(): string {
     return `file://${encodeURI(this.fsPath)}`;
   }
@@ -56,11 +59,49 @@ export class McpStdioServerDefinition {
     readonly version: string,
   ) {}
 }
+export class ProcessExecution {
+  constructor(
+    readonly process: string,
+    readonly args: string[],
+  ) {}
+}
+export class Task {
+  presentationOptions: unknown;
+  constructor(
+    readonly definition: unknown,
+    readonly scope: unknown,
+    readonly name: string,
+    readonly source: string,
+    readonly execution: ProcessExecution,
+  ) {}
+}
+export const TaskRevealKind = { Always: 1 };
 export const TreeItemCollapsibleState = { None: 0, Collapsed: 1, Expanded: 2 };
 export const StatusBarAlignment = { Left: 1, Right: 2 };
 export const ViewColumn = { Beside: -2 };
 
 const nothing = { dispose() {} };
+
+/** A tab that shows a page, and what passes between the two. */
+export class Panel {
+  readonly said: Record<string, unknown>[] = [];
+  readonly heard = new EventEmitter<unknown>();
+  readonly gone = new EventEmitter<void>();
+  readonly webview = {
+    options: {} as Record<string, unknown>,
+    html: "",
+    cspSource: "https://files.editor",
+    asWebviewUri: (uri: Uri) => `https://files.editor${uri.fsPath}`,
+    onDidReceiveMessage: this.heard.event,
+    postMessage: async (message: Record<string, unknown>) => void this.said.push(message),
+  };
+  iconPath: unknown;
+  readonly onDidDispose = this.gone.event;
+  reveal(): void {}
+  dispose(): void {
+    this.gone.fire();
+  }
+}
 
 /** What a test sets and looks at. */
 export const told = {
@@ -73,8 +114,10 @@ export const told = {
   warnings: [] as string[],
   picks: [] as string[],
   typed: "",
+  sure: false,
   bar: { text: "", tooltip: "", shown: false, command: undefined as unknown },
-  html: "",
+  panels: [] as Panel[],
+  tasks: [] as Task[],
   providers: {} as Record<string, unknown>,
   editorChanged: new EventEmitter<unknown>(),
   foldersChanged: new EventEmitter<void>(),
@@ -107,25 +150,22 @@ export const window = {
   registerFileDecorationProvider: (provider: unknown) => ((told.providers["marks"] = provider), nothing),
   onDidChangeActiveTextEditor: told.editorChanged.event,
   showErrorMessage: async (text: string) => void told.errors.push(text),
-  showWarningMessage: async (text: string) => void told.warnings.push(text),
+  showWarningMessage: async (text: string, ...more: unknown[]) => (told.warnings.push(text), told.sure ? more.at(-1) : undefined),
   showQuickPick: async (items: (string | { label: string })[]) => {
     const wanted = told.picks.shift();
     return items.find((each) => (typeof each === "string" ? each : each.label) === wanted);
   },
   showInputBox: async () => told.typed,
   setStatusBarMessage: () => nothing,
-  createTerminal: () => ({ show() {}, sendText() {} }),
-  createWebviewPanel: () => ({
-    webview: {
-      set html(text: string) {
-        told.html = text;
-      },
-    },
-    reveal() {},
-    onDidDispose: () => nothing,
-    dispose() {},
-  }),
+  createWebviewPanel: () => {
+    const made = new Panel();
+    told.panels.push(made);
+    return made;
+  },
+  registerWebviewPanelSerializer: (_: string, serializer: unknown) => ((told.providers["panel"] = serializer), nothing),
 };
+
+export const tasks = { executeTask: async (task: Task) => void told.tasks.push(task) };
 
 export const commands = {
   executeCommand: async (name: string, key: string, value: unknown) => {

@@ -45,6 +45,12 @@ test("the environment comes before the PATH, and the PATH in its order", () => {
   assert.deepEqual(found, { program: "/b/clearway", by: "path" });
 });
 
+test("a setting may begin at home, and is never looked for where the window happens to stand", () => {
+  const environ = { HOME: "/home/anna" };
+  assert.deepEqual(find({ ...here, setting: "~/bin/clearway", environ }), { program: "/home/anna/bin/clearway", by: "setting" });
+  assert.ok("problem" in find({ ...here, setting: "bin/clearway" }));
+});
+
 test("a folder that is open cannot put its own program before the person's", () => {
   const asked: string[] = [];
   const isProgram = (file: string) => (asked.push(file), false);
@@ -79,6 +85,7 @@ test("what agents wrote never becomes markup, and the page runs no script", () =
   assert.ok(!shown.includes("<img") && !shown.includes("<script"));
   assert.match(shown, /default-src 'none'; style-src 'unsafe-inline'/);
   assert.ok(!page(undefined, hostile).includes("<img"));
+  assert.ok(page(state, "No host is here.").includes("No host is here.") && page(state, "").includes("ISSUE-1"));
 });
 
 test("a watch asks for all of it once, sleeps until the log goes on, and asks again", async () => {

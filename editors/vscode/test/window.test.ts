@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import * as http from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { activate } from "../src/extension.ts";
 import { Row } from "../src/views.ts";
-import { Uri, told, window as editor, workspace } from "./editor.ts";
+import { Uri, told, window as editor, workspace, type Panel } from "./editor.ts";
 
 // A stand-in for the product: it answers from files beside it, and writes down what it was asked.
 const PROGRAM = `#!/bin/sh
@@ -14,7 +16,7 @@ here=$(dirname "$0")
 echo "$*" >> "$here/asked"
 case "$1" in
   changes) exec sleep 60 ;;
-  send|claim|release|issue|init|web) if [ -f "$here/refusal" ]; then cat "$here/refusal" >&2; exit 4; fi; echo '{}' ;;
+  send|claim|release|issue|init) if [ -f "$here/refusal" ]; then cat "$here/refusal" >&2; exit 4; fi; echo '{}' ;;
   *) cat "$here/$1.json" ;;
 esac
 `;
@@ -28,6 +30,7 @@ beforeEach(() => {
   program = join(root, "bin", "clearway");
   writeFileSync(program, PROGRAM, { mode: 0o755 });
   says("status", { project_id: "P", root: join(root, "repo"), checkout: "C" });
+  says("web", { url: "http://127.0.0.1:9/#ticket=T", page: join(root, "page") });
   says("room", {
     me: { agent: "human", session: "=human" },
     agents: [{ agent: "codex", session: "codex#1", presence: "busy" }, { agent: "human", session: "=human", presence: "idle" }],
@@ -35,11 +38,11 @@ beforeEach(() => {
   });
   says("board", {
     columns: { ready: [{ display_id: "ISSUE-1", title: "Parser" }] },
-    counts: { ready: 1 },
+    counts: { ready: 1, live: 2 },
     latest_event_id: 3,
     paths: [{ ...LEASE, path: "a.py" }],
   });
-  Object.assign(told, { settings: { "clearway.program": program }, errors: [], warnings: [], picks: [], html: "", servers: undefined });
+  Object.assign(told, { settings: { "clearway.program": program }, errors: [], warnings: [], picks: [], panels: [], tasks: [], sure: false, servers: undefined });
   told.folders = [{ uri: Uri.file(join(root, "repo")), name: "repo", index: 0 }];
   workspace.isTrusted = true;
   editor.activeTextEditor = undefined;
@@ -56,7 +59,9 @@ function says(name: string, answer: object): void {
 }
 
 async function begin(): Promise<void> {
-  activate({ subscriptions: ended, extension: { packageJSON: { version: "1" } } } as never);
+  const user = Uri.file(join(root, "User", "globalStorage", "clearway.clearway"));
+  const extension = { packageJSON: { version: "1" } };
+  activate({ subscriptions: ended, extension, extensionUri: Uri.file("/e"), globalStorageUri: user } as never);
   await told.commands["clearway.refresh"]!();
 }
 
@@ -70,7 +75,8 @@ const rows = (name: string) => (told.providers[`clearway.${name}`] as { getChild
 
 test("the status bar counts who is here, what is held and what is unread", async () => {
   await begin();
-  assert.equal(told.bar.text, "$(git-merge) 1 · 1 held · $(mail) 2");
+  assert.equal(told.bar.text, "$(git-merge) 2 live · 1 held · $(mail) 2");
+  assert.match(told.bar.tooltip, /1 agent is here, 2 issues are in work, 1 path is held, 2 messages wait for you/);
   assert.equal(told.context["clearway.hasRoom"], true);
 });
 
@@ -105,6 +111,11 @@ test("a server is offered for a folder with a room, and never a second one", asy
   told.servers = { clearway: {} };
   assert.deepEqual(servers(), []);
   told.servers = undefined;
+  mkdirSync(join(root, "User"));
+  writeFileSync(join(root, "User", "mcp.json"), JSON.stringify({ servers: { mine: { command: "/opt/bin/clearway", args: ["mcp"] } } }));
+  assert.deepEqual(servers(), [], "the user's own, under whatever name");
+  rmSync(join(root, "User"), { recursive: true });
+  assert.equal(servers().length, 1);
   told.settings["clearway.registerServer"] = false;
   assert.deepEqual(servers(), []);
   delete told.settings["clearway.registerServer"];
@@ -146,8 +157,90 @@ test("a refusal is shown with its code and sentence", async () => {
   assert.deepEqual(told.errors, ["Clearway: PATH_HELD: a.py is held by codex."]);
 });
 
-test("the room is shown as a page without a script", async () => {
+test("what another holds is released only by somebody who is sure", async () => {
+  await begin();
+  const row = rows("held")[0]!;
+  assert.equal(row.contextValue, "foreign");
+  await told.commands["clearway.takeFile"]!(row);
+  assert.deepEqual(asked("release"), []);
+  told.sure = true;
+  await told.commands["clearway.takeFile"]!(row);
+  assert.deepEqual(asked("release"), [`release --force -- ${join(root, "repo", "a.py")}`]);
+  assert.match(told.warnings.at(-1)!, /Release a.py, held by codex/);
+});
+
+test("agents are connected by a process of its own, and no shell reads its words", async () => {
+  await begin();
+  told.picks = ["Show what would be registered"];
+  await told.commands["clearway.connect"]!();
+  assert.deepEqual([told.tasks[0]!.execution.process, told.tasks[0]!.execution.args], [program, ["connect"]]);
+});
+
+const PAGE = '<html><head><meta charset="utf-8"><script type="module" src="/web/js/start.mjs"></script></head></html>';
+
+/** A host that lets in whoever comes and answers with what it was asked. */
+async function hosted(): Promise<string[]> {
+  const lines: string[] = [];
+  const host = http.createServer((request, answer) => {
+    lines.push(`${request.method} ${request.url}`);
+    request.resume();
+    if (request.url === "/session") answer.setHeader("Set-Cookie", "clearway-1=c; Path=/");
+    answer.end(request.url === "/session" ? '{"key": "k"}' : JSON.stringify({ asked: request.url }));
+  });
+  await new Promise<void>((done) => host.listen(0, "127.0.0.1", done));
+  ended.push({ dispose: () => void host.close() });
+  says("web", { url: `http://127.0.0.1:${(host.address() as AddressInfo).port}/#ticket=T`, page: join(root, "page") });
+  mkdirSync(join(root, "page"));
+  writeFileSync(join(root, "page", "index.html"), PAGE);
+  return lines;
+}
+
+async function until(is: () => boolean): Promise<void> {
+  while (!is()) await new Promise((wake) => setTimeout(wake, 5));
+}
+
+const panel = (): Panel => told.panels[0]!;
+
+test("the room is shown whole, is led to what was chosen, and its session ends with its tab", async () => {
+  const lines = await hosted();
+  await begin();
+  await told.commands["clearway.showRoom"]!(rows("board")[0]!.rows[0]);
+  const { webview, said } = panel();
+  assert.deepEqual([webview.options["enableScripts"], webview.options["enableCommandUris"]], [true, undefined]);
+  assert.deepEqual((webview.options["localResourceRoots"] as Uri[]).map((each) => each.fsPath), [join(root, "page")]);
+  assert.match(webview.html, /script-src 'nonce-[\w-]{24}'/);
+  panel().heard.fire({ verb: "here" });
+  assert.deepEqual(said, [{ go: { room: "P", panel: ["issue", "ISSUE-1"] } }]);
+  panel().heard.fire({ id: 1, verb: "ask", room: "P", operation: "get_board", given: {} });
+  await until(() => said.length > 1);
+  assert.deepEqual(said[1], { id: 1, status: 200, body: '{"asked":"/ask/get_board"}' });
+  await told.commands["clearway.showRoom"]!(rows("agents")[0]);
+  assert.deepEqual([said[2], told.panels.length], [{ go: { room: "P", panel: ["agent", "codex#1"] } }, 1]);
+  const before = webview.html;
+  panel().heard.fire({ verb: "again" });
+  await until(() => webview.html !== before);
+  panel().dispose();
+  await until(() => lines.includes("DELETE /session"));
+  assert.ok(![webview.html, ...said.map((each) => JSON.stringify(each))].some((each) => each.includes("ticket")));
+});
+
+test("a tab that was open when the window was loaded again is filled again", async () => {
+  await hosted();
+  await begin();
+  const panels = told.providers["panel"] as { deserializeWebviewPanel(panel: unknown): Promise<void> };
+  const { window } = await import("./editor.ts");
+  await panels.deserializeWebviewPanel(window.createWebviewPanel());
+  assert.match(panel().webview.html, /start\.mjs/);
+});
+
+test("where no host answers the room is a look without a script that says why", async () => {
+  says("web", {});
   await begin();
   await told.commands["clearway.showRoom"]!();
-  assert.ok(told.html.includes("ISSUE-1") && told.html.includes("refactor") && !told.html.includes("<script"));
+  const { webview } = panel();
+  assert.ok(webview.html.includes("ISSUE-1") && webview.html.includes("refactor") && !webview.html.includes("<script"));
+  assert.match(webview.html, /gave no link/);
+  assert.equal(webview.options["enableScripts"], false);
+  panel().heard.fire({ id: 1, verb: "rooms" });
+  assert.deepEqual(panel().said, []);
 });
