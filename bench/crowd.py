@@ -65,7 +65,7 @@ def fill(here: World) -> str:
     for place in range(0, LEASES, A_CLAIM):
         peer = Caller("peer", f"peer-{place // A_CLAIM % HOLDERS}", host="elsewhere", cwd=str(here.repository))
         paths = [f"held/{number // 100}/file-{number}.py" for number in range(place, min(place + A_CLAIM, LEASES))]
-        room.ask(OPERATIONS["claim_paths"], {"paths": paths, "ttl_seconds": 28_800, "purpose": "elsewhere"}, peer)
+        rooms.ask(OPERATIONS["claim_paths"], {"paths": paths, "ttl_seconds": 28_800, "purpose": "elsewhere"}, peer)
     path = room.engine.path
     rooms.close()
     return path

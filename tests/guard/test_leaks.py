@@ -87,6 +87,25 @@ def test_what_was_leased_while_its_holder_was_alone_is_watched_over_when_somebod
     assert "held.txt (changed" in yard.during(beta, ("held.txt", "beta's\n"))
 
 
+def test_what_another_lease_of_its_holder_still_covers_is_watched_on(yard: Yard) -> None:
+    alpha, beta = yard.session("a"), yard.session("b")
+    alpha.ask("claim_paths", paths=["src"])
+    alpha.ask("claim_paths", paths=["src/a.py"])
+    alpha.ask("release_paths", paths=["src/a.py"])
+    assert [row.path for row in yard.rows("SELECT path FROM path_lease")] == ["src"]
+    assert "src/a.py (changed" in yard.during(beta, ("src/a.py", "beta's\n"))
+
+
+def test_a_folder_is_copied_once_and_not_at_each_call_of_others(yard: Yard) -> None:
+    alpha, beta = yard.session("a"), yard.session("b")
+    alpha.ask("claim_paths", paths=["src", "to-come.txt"])
+    taken = yard.rows("SELECT path, taken_at FROM snapshot")
+    yard.forward(ms=5_000)
+    beta.runs("pytest -q")
+    beta.ran("pytest -q")
+    assert yard.rows("SELECT path, taken_at FROM snapshot") == taken
+
+
 def test_a_session_whose_start_nobody_told_is_watched_from_its_first_call(yard: Yard) -> None:
     """Some clients tell no start; and what was leased while its holder was alone has no copy yet."""
     alpha = yard.session("a")

@@ -274,10 +274,14 @@ def unpacked(listed: Any) -> dict[str, Seen]:
 # --- rows ---------------------------------------------------------------------------------------------------------
 
 
-def write(tx: Tx, taken: Iterable[Taken], *, holder: Row | None = None) -> None:
+def write(tx: Tx, taken: Iterable[Taken], *, holder: Row | None = None, leased: Iterable[tuple[str, str]] = ()) -> None:
     """These copies are how their holder left the files: the caller, or whose lease it works under. holder: somebody
-    else, for whom the caller looks."""
+    else, for whom the caller looks. leased: leases (checkout, path) that were looked at, whatever was found there."""
+    looked_at: dict[str, list[str]] = {}
+    for checkout, path in leased:
+        looked_at.setdefault(checkout, []).append(path)
     for each in taken:
+        looked_at.setdefault(each.checkout, []).append(each.path)
         found = holder if holder is not None else _lease_of(tx, each)
         known = tx.one(SQL.find, checkout=each.checkout, path=each.path)
         where: dict[str, Any] = {"checkout": each.checkout, "path": each.path}
@@ -302,6 +306,8 @@ def write(tx: Tx, taken: Iterable[Taken], *, holder: Row | None = None) -> None:
             wall=tx.wall,
             **where,
         )
+    for checkout, keys in looked_at.items():
+        tx.change(SQL.looked_at, checkout=checkout, paths=wire.dumps(keys))
 
 
 def _lease_of(tx: Tx, taken: Taken) -> Row | None:

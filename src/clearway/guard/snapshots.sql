@@ -33,9 +33,13 @@ ORDER BY path LIMIT :limit
 -- Leases of others on files that nobody has looked at yet.
 -- name: unwatched
 SELECT l.path, l.shown, l.session, l.agent, l.named FROM path_lease l
-WHERE l.checkout = :checkout AND l.session <> :session AND l.mode = 'edit'
-  AND NOT EXISTS (SELECT 1 FROM snapshot s WHERE s.checkout = l.checkout AND s.path = l.path AND s.live = 1)
+WHERE l.checkout = :checkout AND l.session <> :session AND l.mode = 'edit' AND l.watched = 0
 ORDER BY l.path LIMIT :limit
+
+-- name: looked_at
+UPDATE path_lease SET watched = 1
+WHERE checkout = :checkout AND mode = 'edit' AND watched = 0
+  AND path IN (SELECT value FROM json_each(CAST(:paths AS TEXT)))
 
 -- Under which lease the caller writes here.
 -- name: lease_of

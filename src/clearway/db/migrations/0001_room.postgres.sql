@@ -32,13 +32,26 @@ BEGIN
 END $$;
 CREATE TRIGGER path_lease_overlap BEFORE INSERT ON path_lease FOR EACH ROW EXECUTE FUNCTION path_lease_overlap();
 
--- When a path is held no longer, nobody watches over it. Its snapshot stays for a while, to be brought back.
+-- When a path is held no longer, nobody watches over it. Its snapshot stays for a while, to be brought back. Where
+-- another lease of the session still covers it, that one is to be looked at again.
 CREATE FUNCTION path_lease_unwatched() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  parts TEXT[] := string_to_array(OLD.path, '/');
+  above TEXT[] := ARRAY[OLD.path, '.'];
 BEGIN
+  FOR depth IN 1 .. array_length(parts, 1) - 1 LOOP
+    above := above || array_to_string(parts[1:depth], '/');
+  END LOOP;
   UPDATE snapshot SET live = 0
   WHERE checkout = OLD.checkout AND path = OLD.path AND session = OLD.session AND live = 1;
   UPDATE snapshot SET live = 0
   WHERE checkout = OLD.checkout AND session = OLD.session AND live = 1
+    AND path >= CASE OLD.path WHEN '.' THEN '' ELSE OLD.path || '/' END
+    AND path < CASE OLD.path WHEN '.' THEN chr(1114111) ELSE OLD.path || '0' END;
+  UPDATE path_lease SET watched = 0
+  WHERE checkout = OLD.checkout AND session = OLD.session AND watched = 1 AND path = ANY (above);
+  UPDATE path_lease SET watched = 0
+  WHERE checkout = OLD.checkout AND session = OLD.session AND watched = 1
     AND path >= CASE OLD.path WHEN '.' THEN '' ELSE OLD.path || '/' END
     AND path < CASE OLD.path WHEN '.' THEN chr(1114111) ELSE OLD.path || '0' END;
   RETURN NULL;

@@ -278,7 +278,8 @@ CREATE TABLE checkout (
 -- Possession of a path in one checkout. A row lives as long as the lease: time, death, release and forced release
 -- remove it. `path` is the canonical key, `shown` its spelling; an attempt's end takes the leases that carry its id.
 -- `apart`: it belongs to one thread of its session and not to all of them. `call`: the run of a program that it lasts
--- for, else empty. `seats`: how many sessions may hold this resource at once.
+-- for, else empty. `seats`: how many sessions may hold this resource at once. `watched`: what lies there was copied, or
+-- could not be.
 CREATE TABLE path_lease (
   id TEXT PRIMARY KEY,
   checkout TEXT NOT NULL REFERENCES checkout (id),
@@ -299,12 +300,14 @@ CREATE TABLE path_lease (
   lease_ms INTEGER NOT NULL CHECK (lease_ms > 0),
   claimed_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL,
+  watched INTEGER NOT NULL DEFAULT 0 CHECK (watched IN (0, 1)),
   UNIQUE (checkout, path, session, thread, mode, call)
 ) STRICT;
 CREATE INDEX path_lease_path ON path_lease (path);
-CREATE INDEX path_lease_session ON path_lease (session);
+CREATE INDEX path_lease_session ON path_lease (session, checkout, path);
 CREATE INDEX path_lease_attempt ON path_lease (attempt) WHERE attempt IS NOT NULL;
 CREATE INDEX path_lease_expiry ON path_lease (expires_at);
+CREATE INDEX path_lease_unwatched ON path_lease (checkout, path) WHERE watched = 0 AND mode = 'edit';
 
 -- Who was the last to hold each path of a checkout for editing, and under which fence. The row outlives the lease: what
 -- was written and not committed is still that session's, and a commit asks who came last. `former`: the session before
@@ -366,7 +369,7 @@ CREATE TABLE snapshot (
   CHECK ((noticed IS NULL) = (told IS NULL))
 ) STRICT;
 CREATE INDEX snapshot_watched ON snapshot (checkout, path) WHERE live = 1;
-CREATE INDEX snapshot_session ON snapshot (session) WHERE live = 1;
+CREATE INDEX snapshot_session ON snapshot (session, checkout, path) WHERE live = 1;
 CREATE INDEX snapshot_age ON snapshot (taken_at);
 CREATE INDEX snapshot_digest ON snapshot (digest);
 

@@ -45,7 +45,8 @@ BEGIN
   SELECT RAISE(ABORT, 'path_held');
 END;
 
--- When a path is held no longer, nobody watches over it. Its snapshot stays for a while, to be brought back.
+-- When a path is held no longer, nobody watches over it. Its snapshot stays for a while, to be brought back. Where
+-- another lease of the session still covers it, that one is to be looked at again.
 CREATE TRIGGER path_lease_unwatched AFTER DELETE ON path_lease
 WHEN OLD.mode = 'edit' AND OLD.checkout <> '@'
 BEGIN
@@ -53,6 +54,17 @@ BEGIN
   WHERE checkout = OLD.checkout AND path = OLD.path AND session = OLD.session AND live = 1;
   UPDATE snapshot SET live = 0
   WHERE checkout = OLD.checkout AND session = OLD.session AND live = 1
+    AND path >= CASE OLD.path WHEN '.' THEN '' ELSE OLD.path || '/' END
+    AND path < CASE OLD.path WHEN '.' THEN char(1114111) ELSE OLD.path || '0' END;
+  UPDATE path_lease SET watched = 0
+  WHERE checkout = OLD.checkout AND session = OLD.session AND watched = 1
+    AND path IN (
+      SELECT '.' UNION ALL
+      SELECT group_concat(value, '/') OVER (ORDER BY key)
+      FROM json_each('[' || replace(json_quote(OLD.path), '/', '","') || ']')
+    );
+  UPDATE path_lease SET watched = 0
+  WHERE checkout = OLD.checkout AND session = OLD.session AND watched = 1
     AND path >= CASE OLD.path WHEN '.' THEN '' ELSE OLD.path || '/' END
     AND path < CASE OLD.path WHEN '.' THEN char(1114111) ELSE OLD.path || '0' END;
 END;

@@ -232,7 +232,7 @@ def _copy(visit: Visit, here: Ground, rows: list[Row], *, prunes: bool = False) 
 
     def write(tx: Tx) -> None:
         for row, copied in taken:
-            snapshots.write(tx, copied, holder=row)
+            snapshots.write(tx, copied, holder=row, leased=[(here.checkout, row.path)])
         if prunes or any(snapshots.is_time_to_prune(each.copy.digest) for _, copied in taken for each in copied):
             snapshots.prune(tx, here.store)
 
