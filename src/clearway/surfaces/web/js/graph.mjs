@@ -1,186 +1,198 @@
 // What waits for what, layered left to right. The longest chain is heavier; what is live carries its agent's badge.
-import {html, useState, useEffect, useRef, useMemo} from './vdom.mjs'
+import {html, useState, useEffect, useLayoutEffect, useRef, useMemo} from './vdom.mjs'
 import {ask} from './wire.mjs'
-import {use, state} from './store.mjs'
-import {href, go} from './place.mjs'
-import {Failure, Still, Empty, useAsked} from './marks.mjs'
-import {number, kindOf, hue, initials, cut} from './words.mjs'
+import {use} from './store.mjs'
+import {href} from './place.mjs'
+import {Badge, Failure, Still, Empty, useAsked} from './marks.mjs'
+import {number, kindOf, who} from './words.mjs'
+import {parts, arrange} from './arrange.mjs'
+import {WIDE, HIGH} from './layout.mjs'
+import {Camera} from './camera.mjs'
 
-const WIDE = 190, HIGH = 40
-const SQUARE = 400
-const DAGRE_NODES_MAX = 120 // of more it takes seconds; then they are layered here, which takes a moment
-let dagre = null
+const TOUCHES = /^(issue_(created|updated|arch|unarch)|status|relation|attempt_(started|completed|failed|interrupted|expired)|plan)/
+const kept = new Map() // root -> {shape, layout, x, y, scale}: where one was, for whoever comes back
 
 export default function Graph({place}) {
   const root = place.rest[0] || ''
-  const {reply, refused, again} = useAsked(() => ask('get_planning_graph', {max_nodes: 500, max_bytes: 400000, ...(root && {root_issue_id: root})}), [root], event => /^(issue_(created|updated|arch|unarch)|status|relation|attempt_(started|completed|failed|interrupted|expired)|plan)/.test(event.type))
-  const [layout, lay] = useState(null), [failed, fail] = useState(null), [all, show] = useState(false)
-  const shape = reply && all + '|' + reply.nodes.map(node => node.display_id).sort().join() + '|' + reply.edges.map(edge => edge.source + edge.type + edge.target).sort().join()
+  const {reply, refused, again} = useAsked(() => ask('get_planning_graph', {max_nodes: 500, max_bytes: 400000, ...(root && {root_issue_id: root})}), [root], event => TOUCHES.test(event.type))
+  const [all, show] = useState(false), [laid, lay] = useState(null)
+  const what = useMemo(() => reply && parts(reply, all), [reply, all])
+  const shape = useMemo(() => what && JSON.stringify([root, what.linked, what.apart, what.edges]), [what])
   useEffect(() => {
-    if (!reply) return
+    if (!what) return
+    const known = kept.get(root)
+    if (known?.shape === shape) { lay(known); return }
     let over = false
-    const run = async () => {
-      try {
-        dagre ||= await import('../vendor/dagre-3.1.3.mjs')
-        if (!over) lay(placed(reply, all))
-      } catch { fail({message: 'The graph could not be laid out.', code: 'UNREACHABLE'}) }
-    }
-    run()
+    arrange(what).then(layout => {
+      if (over) return
+      const next = {...kept.get(root), shape, layout}
+      kept.set(root, next)
+      lay(next)
+    })
     return () => { over = true }
   }, [shape])
-  if (!reply || (!layout && !failed)) return html`<${Failure} of=${refused} retry=${again} />${!refused && html`<${Still} />`}`
-  if (!reply.nodes.length) return html`<${Empty}><h2>Nothing is unfinished</h2><p class="dim">The graph shows what waits for what. Link two issues in their panels, or apply a plan.</p><//>`
-  return html`<${Failure} of=${failed || refused} />${layout && html`<${Canvas} layout=${layout} reply=${reply} root=${root} all=${all} show=${show} />`}`
+  useEffect(() => lay(null), [root])
+  if (reply && !reply.nodes.length) return html`<${Empty}><h2>Nothing is unfinished</h2><p class="dim">The graph shows what waits for what. Link two issues in their panels, or apply a plan.</p><//>`
+  return html`<${Failure} of=${refused} retry=${again} />${reply && laid ? html`<${Canvas} layout=${laid.layout} reply=${reply} root=${root} all=${all} hidden=${what.hidden} show=${show} key=${root} />` : !refused && html`<${Still} />`}`
 }
 
-function placed(reply, all) {
-  const linked = new Set(reply.edges.flatMap(edge => [edge.source, edge.target]))
-  const nodes = reply.nodes.map(node => node.display_id).filter(name => linked.has(name)), known = new Set(nodes)
-  const edges = reply.edges.filter(edge => known.has(edge.source) && known.has(edge.target))
-  const {at, lines} = nodes.length > DAGRE_NODES_MAX ? layered(nodes, edges) : byDagre(nodes, edges)
-  let right = 0, bottom = 0
-  for (const {x, y} of at.values()) { right = Math.max(right, x + WIDE); bottom = Math.max(bottom, y + HIGH) }
-  // What waits for nothing and holds up nothing stands below, in rows as wide as the rest: what moves, else all of it.
-  const apart = reply.nodes.filter(node => !linked.has(node.display_id))
-  const alone = all || !linked.size ? apart : apart.filter(node => /live|review/.test(kindOf(node)))
-  const wide = Math.max(4, Math.round(Math.max(right, Math.sqrt(alone.length * 2.4) * WIDE) / (WIDE + 16)))
-  alone.forEach((node, n) => at.set(node.display_id, {x: (n % wide) * (WIDE + 16), y: (bottom ? bottom + 36 : 0) + Math.floor(n / wide) * (HIGH + 12)}))
-  for (const {x, y} of at.values()) { right = Math.max(right, x + WIDE); bottom = Math.max(bottom, y + HIGH) }
-  return {at, lines, width: right, height: bottom, hidden: apart.length - alone.length}
-}
-
-function byDagre(nodes, edges) {
-  const graph = new dagre.Graph(), at = new Map()
-  graph.setGraph({rankdir: 'LR', nodesep: 12, ranksep: 44, marginx: 0, marginy: 0})
-  graph.setDefaultEdgeLabel(() => ({}))
-  for (const name of nodes) graph.setNode(name, {width: WIDE, height: HIGH})
-  for (const edge of edges) graph.setEdge(edge.source, edge.target, {weight: edge.type === 'blocks' ? 3 : 1})
-  if (nodes.length) dagre.layout(graph)
-  for (const name of graph.nodes()) { const {x, y} = graph.node(name); at.set(name, {x: x - WIDE / 2, y: y - HIGH / 2}) }
-  return {at, lines: graph.edges().map(({v, w}) => ({source: v, target: w, points: graph.edge(v, w).points}))}
-}
-
-// Each as far to the right as the longest chain before it is long; within a layer near to what it is linked with.
-function layered(nodes, edges) {
-  const before = new Map(nodes.map(name => [name, []])), after = new Map(nodes.map(name => [name, []]))
-  for (const {source, target} of edges) { before.get(target).push(source); after.get(source).push(target) }
-  const left = new Map(nodes.map(name => [name, before.get(name).length])), rank = new Map(nodes.map(name => [name, 0]))
-  const order = nodes.filter(name => !left.get(name))
-  for (const name of order) for (const next of after.get(name)) {
-    rank.set(next, Math.max(rank.get(next), rank.get(name) + 1))
-    left.set(next, left.get(next) - 1)
-    if (!left.get(next)) order.push(next)
-  }
-  // What nothing comes before stands beside what waits for it, not at the far left.
-  for (const name of order) if (!before.get(name).length && after.get(name).length) rank.set(name, Math.min(...after.get(name).map(next => rank.get(next))) - 1)
-  const layers = []
-  for (const name of nodes) (layers[rank.get(name)] ||= []).push(name)
-  const y = new Map()
-  for (const layer of layers) layer?.forEach((name, n) => y.set(name, n * (HIGH + 12)))
-  const middle = (names, own) => names.length ? names.reduce((sum, name) => sum + y.get(name), 0) / names.length : own
-  for (let sweep = 0; sweep < 8; sweep++) {
-    const near = sweep % 2 ? after : before
-    for (const layer of sweep % 2 ? [...layers].reverse() : layers) {
-      if (!layer) continue
-      const wished = new Map(layer.map(name => [name, middle(near.get(name), y.get(name))]))
-      layer.sort((one, two) => wished.get(one) - wished.get(two))
-      let free = -Infinity
-      for (const name of layer) { y.set(name, Math.max(wished.get(name), free)); free = y.get(name) + HIGH + 12 }
-    }
-  }
-  const top = Math.min(...y.values())
-  const at = new Map(nodes.map(name => [name, {x: rank.get(name) * (WIDE + 56), y: y.get(name) - top}]))
-  const lines = edges.map(({source, target}) => {
-    const from = at.get(source), to = at.get(target)
-    return {source, target, points: [{x: from.x + WIDE, y: from.y + HIGH / 2}, {x: to.x, y: to.y + HIGH / 2}]}
-  })
-  return {at, lines}
-}
-
-function Canvas({layout, reply, root, all, show}) {
-  const box = useRef(null), drag = useRef(null)
-  const [view, look] = useState(null)
-  const fit = () => {
-    const {clientWidth: w, clientHeight: h} = box.current
-    if (!w || !h) return
-    const scale = Math.min(1.15, (w - 48) / layout.width, (h - 64) / layout.height)
-    look({scale, x: Math.max(24, (w - layout.width * scale) / 2), y: Math.max(24, (h - layout.height * scale) / 2)})
-  }
-  // At first it is large enough to be read, from where the work begins.
-  const begin = () => {
-    fit()
-    look(now => now && now.scale < .7 ? {scale: .8, x: 24, y: 24} : now)
-  }
-  useEffect(begin, [layout])
+function Canvas({layout, reply, root, all, hidden, show}) {
+  const box = useRef(null), world = useRef(null), wanted = useRef(null)
+  const [drawn, draw] = useState(null), [current, point] = useState('')
+  const camera = useMemo(() => new Camera(draw), [])
+  const fit = () => camera.fit(layout.width, layout.height)
+  const before = useRef(null)
+  useLayoutEffect(() => {
+    camera.attach(box.current, world.current)
+    const was = kept.get(root)
+    if (before.current) follow(camera, before.current, layout)
+    else if (was?.scale) camera.put(was.x, was.y, was.scale)
+    else begin(camera, layout, reply)
+    before.current = layout
+  }, [layout])
   useEffect(() => {
-    const svg = box.current
-    const wheel = event => { event.preventDefault(); zoom(Math.exp(-event.deltaY * (event.ctrlKey ? .01 : .0016)), event.offsetX, event.offsetY) }
-    svg.addEventListener('wheel', wheel, {passive: false})
-    return () => svg.removeEventListener('wheel', wheel)
+    const there = box.current
+    const wheel = event => { event.preventDefault(); camera.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? .01 : .0016)), event.clientX - camera.place.left, event.clientY - camera.place.top) }
+    there.addEventListener('wheel', wheel, {passive: false})
+    const size = new ResizeObserver(() => { camera.measure(); if (camera.drawn) camera.by(0, 0) })
+    size.observe(there)
+    return () => { const {x, y, scale} = camera; kept.set(root, {...kept.get(root), x, y, scale}); size.disconnect(); there.removeEventListener('wheel', wheel); camera.detach() }
   }, [])
-  const zoom = (by, x, y) => look(now => {
-    const scale = Math.max(.08, Math.min(2.5, now.scale * by)), part = scale / now.scale
-    return {scale, x: x - (x - now.x) * part, y: y - (y - now.y) * part}
-  })
-  const middle = by => zoom(by, box.current.clientWidth / 2, box.current.clientHeight / 2)
-  const fingers = useRef(new Map())
-  const down = event => { fingers.current.set(event.pointerId, [event.clientX, event.clientY]); drag.current = {moved: 0} }
+  const near = useMemo(() => neighbours(layout), [layout])
+  const focus = id => { if (!id) return; point(id); wanted.current = id; camera.reveal(layout.at.get(id), WIDE, HIGH); draw(now => ({...now})) }
+  useEffect(() => { if (wanted.current) { const found = box.current.querySelector(`[data-id="${CSS.escape(wanted.current)}"]`); if (found) { wanted.current = null; found.focus({preventScroll: true}) } } })
+  const keys = event => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return
+    const id = event.target.dataset?.id, way = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]}[event.key]
+    if (way) { event.preventDefault(); if (id) focus(near(id, ...way)); else camera.by(-60 * way[0], -60 * way[1]) }
+    else if (event.key === 'Enter' && !id) focus(current && layout.at.has(current) ? current : near('', 0, 0, camera.view()))
+    else if (event.key === '+') camera.zoom(1.25)
+    else if (event.key === '-') camera.zoom(.8)
+    else if (event.key === '0') fit()
+  }
+  // What has the focus is in view, however it came by it.
+  const seen = event => { const id = event.target.dataset?.id; if (id && event.target.matches(':focus-visible')) { point(id); camera.reveal(layout.at.get(id), WIDE, HIGH) } }
+  const path = reply.critical_path || []
+  return html`<div class="canvas" ref=${box} tabindex="0" role="group" aria-label=${`Graph of ${layout.at.size} issues; arrows move it, plus and minus zoom, 0 shows all, enter goes into it, where arrows go from issue to issue`} ...${hands(camera, box)} onKeyDown=${keys} onFocusIn=${seen}>
+    <div class=${'world' + (drawn?.small ? ' small' : '')} ref=${world}>${drawn && html`<${Drawn} layout=${layout} reply=${reply} drawn=${drawn} current=${current} path=${path} />`}</div></div>
+  <div class="tools">${root && html`<a class="button" href=${href({view: 'graph'})}>Whole project</a>`}${(hidden > 0 || all) && html`<button aria-pressed=${all} onClick=${() => show(!all)}>${all ? 'Only what is linked' : `${hidden} unlinked`}</button>`}<button onClick=${() => camera.zoom(1.25)} aria-label="Larger">+</button><button onClick=${() => camera.zoom(.8)} aria-label="Smaller">−</button><button onClick=${fit}>Fit</button></div>
+  <p class="legend"><span><i class="sign ready"></i>ready</span><span><i class="sign live"></i>live</span><span><i class="sign blocked"></i>waits</span><span><i class="sign review"></i>review</span><span>heavy: the longest chain${path.length ? ` (${path.length}${path.length < 20 ? '' : ' or more'})` : ''}</span>${reply.truncated && html`<span>not all: ${Object.entries(reply.summary.left_out || {}).map(([name, count]) => `${count} ${name}`).join(', ') || 'too many'}</span>`}</p>`
+}
+
+// At first it is large enough to be read, from where the work begins.
+function begin(camera, layout, reply) {
+  camera.fit(layout.width, layout.height)
+  if (camera.scale >= .7) return
+  const from = layout.at.get((reply.critical_path || [])[0]) || [...layout.at.values()].reduce((one, two) => two.x < one.x ? two : one)
+  const y = camera.place.height / 2 - (from.y + HIGH / 2) * .8
+  camera.put(24 - from.x * .8, layout.height * .8 < camera.place.height - 48 ? 24 : Math.min(24, Math.max(y, camera.place.height - 64 - layout.height * .8)), .8)
+}
+
+// When issues come and go while somebody looks, what is in the middle stays where it is.
+function follow(camera, before, now) {
+  const view = camera.view(), x = (view.x0 + view.x1) / 2, y = (view.y0 + view.y1) / 2
+  let best = null, least = Infinity
+  for (const [id, at] of before.at) {
+    const far = Math.hypot(at.x + WIDE / 2 - x, at.y + HIGH / 2 - y)
+    if (far < least && now.at.has(id)) { least = far; best = id }
+  }
+  const from = before.at.get(best), to = now.at.get(best)
+  camera.drawn = null
+  camera.by(from ? (from.x - to.x) * camera.scale : 0, from ? (from.y - to.y) * camera.scale : 0)
+}
+
+// Dragging with one finger or the mouse, and pinching with two.
+function hands(camera, box) {
+  const fingers = useRef(new Map()), moved = useRef(0)
+  const down = event => { if (!fingers.current.size) moved.current = 0; fingers.current.set(event.pointerId, [event.clientX, event.clientY]) }
   const move = event => {
     const before = fingers.current.get(event.pointerId)
-    if (!before || !drag.current) return
+    if (!before) return
     const dx = event.clientX - before[0], dy = event.clientY - before[1]
-    drag.current.moved += Math.abs(dx) + Math.abs(dy)
-    if (drag.current.moved > 4) box.current.setPointerCapture(event.pointerId)
-    if (fingers.current.size === 2) {
-      const [one, two] = [...fingers.current.entries()]
-      const other = one[0] === event.pointerId ? two[1] : one[1]
-      const was = Math.hypot(before[0] - other[0], before[1] - other[1]), is = Math.hypot(event.clientX - other[0], event.clientY - other[1])
-      const frame = box.current.getBoundingClientRect()
-      if (was > 0) zoom(is / was, (event.clientX + other[0]) / 2 - frame.left, (event.clientY + other[1]) / 2 - frame.top)
-    } else look(now => ({...now, x: now.x + dx, y: now.y + dy}))
+    moved.current += Math.abs(dx) + Math.abs(dy)
+    if (moved.current > 4 && !box.current.hasPointerCapture(event.pointerId)) box.current.setPointerCapture(event.pointerId)
     fingers.current.set(event.pointerId, [event.clientX, event.clientY])
+    if (fingers.current.size !== 2) return camera.by(dx, dy)
+    const other = [...fingers.current].find(([id]) => id !== event.pointerId)[1]
+    const was = Math.hypot(before[0] - other[0], before[1] - other[1]), is = Math.hypot(event.clientX - other[0], event.clientY - other[1])
+    if (was > 0) camera.zoom(is / was, (event.clientX + other[0]) / 2 - camera.place.left, (event.clientY + other[1]) / 2 - camera.place.top)
   }
-  const up = event => { fingers.current.delete(event.pointerId); if (!fingers.current.size) setTimeout(() => { drag.current = null }) }
-  const keys = event => {
-    const step = {ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60]}[event.key]
-    if (step) { event.preventDefault(); look(now => ({...now, x: now.x + step[0], y: now.y + step[1]})) }
-    if (event.key === '+') middle(1.25)
-    if (event.key === '-') middle(.8)
-    if (event.key === '0') fit()
+  const up = event => fingers.current.delete(event.pointerId)
+  const click = event => { if (moved.current > 4 && event.detail) { event.preventDefault(); event.stopPropagation() } }
+  return {onPointerDown: down, onPointerMove: move, onPointerUp: up, onPointerCancel: up, onLostPointerCapture: up, onClickCapture: click, onDragStart: event => event.preventDefault()}
+}
+
+// The issue that one comes to from another by an arrow: one that is linked with it, else the nearest on that side.
+function neighbours(layout) {
+  const linked = new Map([...layout.at.keys()].map(id => [id, new Set()]))
+  for (const {source, target} of layout.lines) { linked.get(source).add(target); linked.get(target).add(source) }
+  return (id, right, down, view) => {
+    const from = id ? layout.at.get(id) : {x: (view.x0 + view.x1 - WIDE) / 2, y: (view.y0 + view.y1 - HIGH) / 2}
+    let best = '', least = Infinity
+    for (const [other, at] of layout.at) {
+      if (other === id) continue
+      const dx = at.x - from.x, dy = at.y - from.y
+      const along = dx * right + dy * down, across = Math.abs(right ? dy : dx)
+      if ((right || down) && along < (right ? WIDE / 2 : HIGH / 2)) continue
+      const far = right || down ? along + 3 * across - (right && linked.get(id).has(other) ? 1e6 : 0) : Math.hypot(dx, dy)
+      if (far < least) { least = far; best = other }
+    }
+    return best
   }
-  const path = reply.critical_path || []
-  const heavy = new Set(path.slice(1).map((name, n) => `${path[n]} ${name}`))
-  const kinds = useMemo(() => new Map(reply.edges.map(edge => [`${edge.source} ${edge.target}`, edge.type])), [reply])
-  const board = use(now => now.board)
-  const live = new Map((state.board?.columns.live || []).map(card => [card.display_id, card.live]))
-  const open = (event, id) => { event.preventDefault(); if ((drag.current?.moved || 0) < 5) go({panel: ['issue', id]}) }
-  const small = Boolean(view && view.scale < .45)
-  // Only what is near is drawn, by squares: moving within one, and zooming, draw nothing anew.
-  const square = at => Math.floor(at / SQUARE)
-  const near = !view || small ? null : [square(-view.x / view.scale), square(-view.y / view.scale), square((box.current.clientWidth - view.x) / view.scale), square((box.current.clientHeight - view.y) / view.scale)]
-  const shows = (x0, y0, x1, y1) => !near || (x1 >= near[0] * SQUARE && y1 >= near[1] * SQUARE && x0 <= (near[2] + 1) * SQUARE && y0 <= (near[3] + 1) * SQUARE)
-  const crosses = ({points}) => shows(Math.min(...points.map(each => each.x)), Math.min(...points.map(each => each.y)), Math.max(...points.map(each => each.x)), Math.max(...points.map(each => each.y)))
-  const drawn = useMemo(() => html`${layout.lines.filter(crosses).map(line => { const key = `${line.source} ${line.target}`, critical = heavy.has(key); return html`<path key=${key} class=${'edge' + (critical ? ' critical' : '') + (kinds.get(key) === 'blocks' ? '' : ' child')} d=${curve(line.points)} marker-end=${kinds.get(key) === 'blocks' && !small ? `url(#to${critical ? '-critical' : ''})` : undefined} />` })}
-    ${reply.nodes.map(node => {
-      const at = layout.at.get(node.display_id), kind = kindOf(node), holder = live.get(node.display_id)
-      return at && shows(at.x, at.y, at.x + WIDE, at.y + HIGH) && html`<a key=${node.display_id} class=${'node ' + kind + (small ? ' small' : '')} data-item data-id=${node.display_id} href=${href({panel: ['issue', node.display_id]})} transform=${`translate(${at.x} ${at.y})`} onClick=${event => open(event, node.display_id)} aria-label=${`${node.display_id} ${node.title}, ${kind}`}>
-        <title>${node.display_id} ${node.title}</title><rect class="box" width=${WIDE} height=${HIGH} rx="4" />${!small && html`<rect class="side" width="4" height=${HIGH} rx="1" /><text class="id" x="12" y="15">${number(node.display_id)}</text><text x="12" y="31">${cut(node.title, 27)}</text>`}
-        ${holder ? html`<g transform=${`translate(${WIDE - 28} 5)`}><rect width="22" height="15" rx="4" fill="none" style=${{stroke: `hsl(${hue(holder.session)} var(--badge-s) var(--badge-l))`}} stroke-width="1.5" /><text class="tag" x="11" y="11" text-anchor="middle" style=${{fill: `hsl(${hue(holder.session)} var(--badge-s) var(--badge-l))`}}>${initials(holder.agent)}</text></g>` : !small && (node.priority === 'critical' || node.priority === 'high') ? html`<text class="tag" x=${WIDE - 12} y="15" text-anchor="end">${node.priority === 'critical' ? '‼' : '!'}</text>` : null}</a>`
-    })}`, [layout, reply, board, small, near?.join()])
-  return html`<svg class="canvas" ref=${box} tabindex="0" role="group" aria-label=${`Graph of ${reply.nodes.length} issues; arrows move it, plus and minus zoom, 0 shows all`} onPointerDown=${down} onPointerMove=${move} onPointerUp=${up} onPointerCancel=${up} onKeyDown=${keys}>
-    <defs><pattern id="hatch" width="4" height="4" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="4" height="4" fill="var(--sheet)" /><rect width="2" height="4" fill="var(--wait-line)" /></pattern>
-      <marker id="to" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto"><path class="arrow" d="M0 0L8 4L0 8z" /></marker><marker id="to-critical" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="5" markerHeight="5" orient="auto"><path class="arrow critical" d="M0 0L8 4L0 8z" /></marker></defs>
-    ${view && html`<g class="world" style=${{transform: `translate(${view.x}px, ${view.y}px) scale(${view.scale})`}}>${drawn}</g>`}
-  </svg>
-  <div class="tools">${root && html`<a class="button" href=${href({view: 'graph'})}>Whole project</a>`}${(layout.hidden > 0 || all) && html`<button aria-pressed=${all} onClick=${() => show(!all)}>${all ? 'Only what is linked' : `${layout.hidden} unlinked`}</button>`}<button onClick=${() => middle(1.25)} aria-label="Larger">+</button><button onClick=${() => middle(.8)} aria-label="Smaller">−</button><button onClick=${fit}>Fit</button></div>
-  <p class="legend"><span><i class="sign ready"></i>ready</span><span><i class="sign live"></i>live</span><span><i class="sign blocked"></i>waits</span><span><i class="sign review"></i>review</span><span>heavy: the longest chain${path.length ? ` (${path.length})` : ''}</span>${reply.truncated && html`<span>not all: ${Object.entries(reply.summary.left_out || {}).map(([name, count]) => `${count} ${name}`).join(', ') || 'too many'}</span>`}</p>`
+}
+
+// What is in view and a little around it: the issues, and every kind of line as one path.
+function Drawn({layout, reply, drawn, current, path}) {
+  const board = use(now => now.board), replay = use(now => now.replay?.reply)
+  const nodes = useMemo(() => new Map(reply.nodes.map(node => [node.display_id, node])), [reply])
+  const live = useMemo(() => new Map((replay ? replay.issues.filter(each => each.held_by).map(each => [each.display_id, {agent: each.held_by, session: each.session}]) : (board?.columns.live || []).map(card => [card.display_id, card.live]))), [board, replay])
+  const then = useMemo(() => replay && new Map(replay.issues.map(each => [each.display_id, each])), [replay])
+  const lines = useMemo(() => paths(layout, reply, path, drawn), [layout, reply, drawn])
+  const waits = useMemo(() => { const found = new Map(); for (const edge of reply.edges) if (edge.type === 'blocks') found.set(edge.target, [...(found.get(edge.target) || []), edge.source]); return found }, [reply])
+  const made = useRef(new Map())
+  const shown = []
+  for (const [id, at] of layout.at) {
+    const now = nodes.get(id)
+    if (!now || at.x > drawn.x1 || at.y > drawn.y1 || at.x + WIDE < drawn.x0 || at.y + HIGH < drawn.y0) continue
+    // What was waited for then is not told: only what an issue was by itself.
+    const node = then ? {...now, effective_status: undefined, open_blockers: 0, ...(then.get(id) || {status: 'open'})} : now
+    const kind = kindOf(node) + (then && !then.has(id) ? ' unknown' : ''), holder = live.get(id), first = id === (layout.at.has(current) ? current : layout.at.keys().next().value)
+    const key = [drawn.small, first, kind, node.priority, node.title, holder?.session, at.x, at.y].join()
+    // One that has not changed is the very same thing, which is not looked at again.
+    let known = made.current.get(id)
+    if (known?.key !== key) made.current.set(id, known = {key, of: html`<${Node} key=${id} id=${id} node=${node} at=${at} kind=${kind} holder=${holder} small=${drawn.small} first=${first} waits=${waits.get(id)} />`})
+    shown.push(known.of)
+  }
+  return html`<svg class="edges" aria-hidden="true" width=${layout.width} height=${layout.height}>${Object.entries(lines).map(([name, d]) => d && html`<path key=${name} class=${name} d=${d} />`)}</svg>${shown}`
+}
+
+const Node = ({id, node, at, kind, holder, small, first, waits}) => html`<a class=${'node ' + kind} data-item data-id=${id} href=${href({panel: ['issue', id]})} tabindex=${first ? 0 : -1} draggable=${false} style=${{left: at.x + 'px', top: at.y + 'px'}}
+  aria-label=${`${id} ${node.title}, ${kind}${holder ? `, with ${who(holder.agent, holder.session)}` : ''}${waits ? `, after ${waits.map(number).join(', ')}` : ''}`}>${!small && html`<span class="id">${number(id)}</span>${holder ? html`<${Badge} agent=${holder.agent} session=${holder.session} small />` : /critical|high/.test(node.priority) ? html`<span class="tag">${node.priority === 'critical' ? '‼' : '!'}</span>` : null}<span class="text">${node.title}</span>`}</a>`
+
+function paths(layout, reply, path, drawn) {
+  const heavy = new Set(path.slice(1).map((name, n) => `${path[n]} ${name}`)), blocks = new Set(reply.edges.filter(edge => edge.type === 'blocks').map(edge => `${edge.source} ${edge.target}`))
+  const found = {'edge child': '', edge: '', 'edge critical': '', arrow: '', 'arrow critical': ''}
+  for (const {source, target, points} of layout.lines) {
+    let x0 = Infinity, y0 = Infinity, x1 = -Infinity, y1 = -Infinity
+    for (const {x, y} of points) { x0 = Math.min(x0, x); y0 = Math.min(y0, y); x1 = Math.max(x1, x); y1 = Math.max(y1, y) }
+    if (x0 > drawn.x1 || y0 > drawn.y1 || x1 < drawn.x0 || y1 < drawn.y0) continue
+    const key = `${source} ${target}`, critical = heavy.has(key)
+    found[critical ? 'edge critical' : blocks.has(key) ? 'edge' : 'edge child'] += curve(points)
+    if (!drawn.small && (critical || blocks.has(key))) found[critical ? 'arrow critical' : 'arrow'] += arrow(points)
+  }
+  return found
 }
 
 function curve(points) {
-  let d = `M${points[0].x} ${points[0].y}`
+  let d = `M${Math.round(points[0].x)} ${Math.round(points[0].y)}`
   for (let n = 1; n < points.length; n++) {
     const {x: x0, y: y0} = points[n - 1], {x, y} = points[n], bend = (x - x0) / 2
-    d += `C${x0 + bend} ${y0} ${x - bend} ${y} ${x} ${y}`
+    d += `C${[x0 + bend, y0, x - bend, y, x, y].map(Math.round).join(' ')}`
   }
   return d
+}
+
+function arrow(points) {
+  const {x, y} = points.at(-1), back = Math.sign(x - points.at(-2).x) * 7 || 7
+  return `M${Math.round(x - back)} ${Math.round(y - 3.5)}l${back} 3.5l${-back} 3.5z`
 }

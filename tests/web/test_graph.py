@@ -1,0 +1,129 @@
+"""The graph of five hundred issues: moving it draws nothing, what is drawn is bounded, and all of it is reached by keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.surfaces.hosted import Hosted
+from tests.web.busy import Room
+from tests.web.conftest import Person
+
+COUNT = 500
+# How often any component of the page was drawn, which elements of the view were touched, and what kept the page busy.
+WATCH = """async () => {
+  const {options} = await import('/web/vendor/preact-11.2.0.mjs')
+  const before = options.diffed
+  window.drawn = 0
+  options.diffed = vnode => { if (typeof vnode.type === 'function' && !/Lease|Ago/.test(vnode.type.name)) window.drawn++; before?.(vnode) }
+  window.touched = new Set()
+  new MutationObserver(found => found.forEach(each => window.touched.add(each.type + ' ' + (each.target.className?.baseVal ?? each.target.className))))
+    .observe(document.querySelector('.canvas'), {subtree: true, childList: true, attributes: true})
+}"""
+BUSY = """window.busy = []
+new PerformanceObserver(found => window.busy.push(...found.getEntries().map(each => Math.round(each.duration))))
+  .observe({type: 'longtask', buffered: true})"""
+
+
+def weave(room: Room, count: int = COUNT) -> None:
+    """Issues of which each waits for one or two before it."""
+    for start in range(0, count, 50):
+        numbers = range(start, min(count, start + 50))
+        issues = [{"ref": f"n{n}", "title": f"Step {n} of a large plan", "status": "ready"} for n in numbers]
+        room.ask(
+            "apply_issue_plan", "human", issues=issues, relations=_waits(numbers), idempotency_key=f"weave {start}"
+        )
+
+
+def _waits(numbers: range) -> list[dict[str, str]]:
+    found: set[tuple[int, int]] = set()
+    for n in numbers:
+        found |= {(max(0, n - 1 - n * 7 % 19), n)} if n else set()
+        found |= {(n - 1 - n * 3 % 41, n)} if n > 41 and n % 3 == 0 else set()
+    named = {n: f"n{n}" for n in numbers}
+    return [
+        {"source_ref": named.get(source, f"ISSUE-{source + 1}"), "target_ref": named[target]}
+        for source, target in sorted(found)
+    ]
+
+
+def _pan(page: Any, dx: int, dy: int, steps: int = 6) -> None:
+    page.mouse.move(700, 420)
+    page.mouse.down()
+    page.mouse.move(700 + dx, 420 + dy, steps=steps)
+    page.mouse.up()
+
+
+def _settled(page: Any) -> None:
+    page.locator(".world:not(.moving)").wait_for(state="attached")
+
+
+def test_moving_a_large_graph_draws_nothing_and_what_is_drawn_is_bounded(
+    room: Room, host: Hosted, chromium: Any
+) -> None:
+    weave(room)
+    person = Person(chromium, host)
+    person.page.add_init_script(BUSY)
+    page = person.come_in()
+    person.go("graph")
+    page.wait_for_selector(".node .text")
+    _settled(page)
+    page.evaluate(WATCH)
+    was = page.evaluate("document.querySelector('.world').style.transform")
+    _pan(page, -180, -90)
+    _settled(page)
+    assert page.evaluate("document.querySelector('.world').style.transform") != was
+    assert page.evaluate("window.drawn") == 0
+    assert page.evaluate("[...window.touched]") in (
+        ["attributes world moving", "attributes world"],
+        ["attributes world"],
+    )
+    # Far from there something else is drawn, and no more of it.
+    assert page.evaluate("document.querySelectorAll('.canvas *').length") < 1_200
+    for _ in range(4):
+        _pan(page, -600, 0, 4)
+    _settled(page)
+    assert 0 < page.evaluate("document.querySelectorAll('.canvas *').length") < 1_200
+    # All at once: a mark for each, without words, and the lines as a few paths.
+    page.click(".tools >> text=Fit")
+    page.wait_for_selector(".world.small:not(.moving)", state="attached")
+    assert page.locator(".node").count() == COUNT and page.locator(".node > *").count() == 0
+    assert page.locator(".edges path").count() <= 5
+    page.evaluate("window.drawn = 0")
+    _pan(page, 20, 10)
+    page.mouse.wheel(0, 30)
+    _settled(page)
+    assert page.evaluate("window.drawn") == 0
+    _by_keys(page)
+    person.go("board")
+    page.wait_for_selector(".column")
+    person.go("graph")  # and whoever comes back is where they were
+    page.wait_for_selector(".node")
+    assert page.locator(".node[data-id='ISSUE-1']").count() == 0
+    person.context.close()
+    assert not person.wrong
+
+
+def _by_keys(page: Any) -> None:
+    """From issue to issue by arrows, also to what was not drawn; what has the focus is in view."""
+    page.focus(".canvas")
+    for _ in range(13):
+        page.keyboard.press("+")
+    page.focus(".node >> nth=0")
+    page.keyboard.press("ArrowRight")
+    for key in ["ArrowRight"] * 7 + ["ArrowDown", "ArrowLeft"]:
+        before = page.evaluate("document.activeElement.dataset.id")
+        page.keyboard.press(key)
+        page.wait_for_function(IN_VIEW, arg=before)
+    name = page.evaluate("document.activeElement.getAttribute('aria-label')")
+    assert "of a large plan, blocked, after " in name
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".panel h1")
+    page.keyboard.press("Escape")
+
+
+IN_VIEW = """before => {
+  const now = document.activeElement.dataset.id
+  if (!now || now === before) return false
+  const one = document.activeElement.getBoundingClientRect(), box = document.querySelector('.canvas').getBoundingClientRect()
+  return one.left >= box.left && one.right <= box.right && one.top >= box.top && one.bottom <= box.bottom
+}"""
