@@ -1,4 +1,4 @@
-"""The graph of five hundred issues: moving it draws nothing, what is drawn is bounded, and all of it is reached by keys."""
+"""The graph of five hundred issues: moving it draws nothing, what is drawn is bounded, and keys reach all of it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from tests.web.conftest import Person
 COUNT = 500
 # How often any component of the page was drawn, which elements of the view were touched, and what kept the page busy.
 WATCH = """async () => {
-  const {options} = await import('/web/vendor/preact-11.2.0.mjs')
-  const before = options.diffed
+  const {options} = await import('/web/vendor/preact-11.2.0.mjs'), before = options.diffed
   window.drawn = 0
-  options.diffed = vnode => { if (typeof vnode.type === 'function' && !/Lease|Ago/.test(vnode.type.name)) window.drawn++; before?.(vnode) }
+  options.diffed = vnode => {
+    if (typeof vnode.type === 'function' && !/Lease|Ago/.test(vnode.type.name)) window.drawn++
+    before?.(vnode)
+  }
   window.touched = new Set()
-  new MutationObserver(found => found.forEach(each => window.touched.add(each.type + ' ' + (each.target.className?.baseVal ?? each.target.className))))
+  const note = each => window.touched.add(each.type + ' ' + (each.target.className?.baseVal ?? each.target.className))
+  new MutationObserver(found => found.forEach(note))
     .observe(document.querySelector('.canvas'), {subtree: true, childList: true, attributes: true})
 }"""
 BUSY = """window.busy = []
@@ -124,6 +127,7 @@ def _by_keys(page: Any) -> None:
 IN_VIEW = """before => {
   const now = document.activeElement.dataset.id
   if (!now || now === before) return false
-  const one = document.activeElement.getBoundingClientRect(), box = document.querySelector('.canvas').getBoundingClientRect()
+  const one = document.activeElement.getBoundingClientRect()
+  const box = document.querySelector('.canvas').getBoundingClientRect()
   return one.left >= box.left && one.right <= box.right && one.top >= box.top && one.bottom <= box.bottom
 }"""
