@@ -1,4 +1,5 @@
-"""Writes docs/reference/ from the declarations the product runs on, and the list of decisions: `make docs`.
+"""Writes docs/reference/ from the declarations the product runs on, the list of decisions, and the index of the command
+line: `make docs`.
 
 What a person could look up in the code and would otherwise have to be told twice: operations, refusals, limits, and
 the life of an issue. Nothing here is written by hand, and a test compares the files with what this program says.
@@ -17,11 +18,26 @@ from clearway import arguments, errors, lifecycle, limits
 from clearway.arguments import Choice, Flag, Kind, Many, Parameter, PathText, Record, Text, Whole
 from clearway.catalog import OPERATIONS
 from clearway.op import Operation
-from clearway.surfaces import mcp_prompts, mcp_resources, mcp_tools
+from clearway.surfaces import (
+    briefs,
+    errands,
+    letters,
+    mcp_prompts,
+    mcp_resources,
+    mcp_tools,
+    render,
+    reporting,
+    scenes,
+    stories,
+    verdicts,
+)
 from clearway.work import transfer_records
 from clearway.work.planshapes import Drafts
 
 DOCS = Path(__file__).resolve().parent
+INDEX = DOCS.parent / "src" / "clearway" / "surfaces" / "index.py"
+# Whose WRITERS know how to say an answer to a person.
+WRITTEN_IN = (render, scenes, stories, letters, errands, verdicts, briefs, reporting)
 
 
 def main(folder: Path = DOCS) -> None:
@@ -30,6 +46,38 @@ def main(folder: Path = DOCS) -> None:
     for name, page in PAGES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(page(), encoding="utf-8")
+    if folder == DOCS:
+        INDEX.write_text(index(), encoding="utf-8")
+
+
+def index() -> str:
+    """The module that says without loading an operation how each is spelt, and who writes down its answer."""
+    spelt = {each.name: (each.cli, each.group, arguments.summary(each)) for each in OPERATIONS.values()}
+    writers = {key: module.__name__.rpartition(".")[2] for module in WRITTEN_IN for key in module.WRITERS}
+    return "\n".join(
+        [
+            '"""How each operation is spelt, for whom none is loaded: written by `make docs` from the declarations."""',
+            "",
+            "# ruff: noqa: E501",
+            "# fmt: off",
+            "from __future__ import annotations",
+            "",
+            "# operation -> the words of its command, its group, and what it is good for",
+            "SPELT: dict[str, tuple[str, str, str]] = {",
+            *(f"    {quoted(name)}: ({', '.join(map(quoted, told))})," for name, told in spelt.items()),
+            "}",
+            "",
+            "# operation, or words of a command -> the module that tells a person the answer",
+            "WRITERS: dict[str, str] = {",
+            *(f"    {quoted(name)}: {quoted(module)}," for name, module in writers.items()),
+            "}",
+            "",
+        ]
+    )
+
+
+def quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def decisions() -> str:
@@ -76,7 +124,7 @@ def told(operation: Operation) -> str:
     """One operation: what the caller gets, how it is reached, and its arguments."""
     reached = [
         f"`clearway {operation.cli}`" if operation.cli else f"`clearway call {operation.name}`",
-        "in the `core` tools" if operation.core else "in the `full` tools",
+        among(operation),
         writes(operation),
     ]
     if operation.keyed:
@@ -86,6 +134,13 @@ def told(operation: Operation) -> str:
     rows = [(f"`{each.name}`", shape(each.kind), need(each), each.about) for each in listed]
     parts = [f"### {operation.name}", arguments.description(operation), "; ".join(reached) + "."]
     return "\n\n".join([*parts, table(("argument", "value", "when absent", ""), rows)] if rows else parts)
+
+
+def among(operation: Operation) -> str:
+    """Which tools of an MCP server have it."""
+    if not operation.tool:
+        return "no tool"
+    return "in the `core` tools" if operation.core else "in the `full` tools"
 
 
 def writes(operation: Operation) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,7 +19,7 @@ from clearway import arguments
 from clearway.arguments import Choice, Many, Whole
 from clearway.catalog import OPERATIONS
 from clearway.errors import Refusal
-from clearway.surfaces import asking, commands, looking, menu, options, shortcut, words
+from clearway.surfaces import asking, commands, index, looking, menu, options, shortcut, words
 from clearway.surfaces.spelling import COMMANDS, Slot
 
 VALUES = ["x", "", "-", "--", "-1", "--json", "ISSUE-1", "@x", "a b", "--status", "ü", "0", "=", "--title=x"]
@@ -129,6 +131,21 @@ def test_a_plain_line_loads_no_library(terminal: Terminal) -> None:
             env=terminal.environ, cwd=terminal.folder, capture_output=True, text=True,
         )  # fmt: skip
         assert (ended.returncode, ended.stderr) == (0, "\n"), line
+
+
+def test_the_index_is_what_the_declarations_say() -> None:
+    spelt = [(each.name, (each.cli, each.group, arguments.summary(each))) for each in OPERATIONS.values()]
+    assert list(index.SPELT.items()) == spelt, "run: make docs"
+
+
+def test_the_index_knows_who_tells_a_person_each_answer() -> None:
+    written: dict[str, str] = {}
+    for file in Path(index.__file__).parent.glob("*.py"):
+        if file.stem != "index" and "\nWRITERS" in file.read_text():
+            written |= dict.fromkeys(import_module(f"clearway.surfaces.{file.stem}").WRITERS, file.stem)
+    assert written == index.WRITERS, "run: make docs"
+    assert {name for name in written if " " not in name} <= set(OPERATIONS)
+    assert {name for name in written if " " in name} <= set(COMMANDS)
 
 
 # --- the menu ---------------------------------------------------------------------------------------------------------

@@ -70,6 +70,8 @@ class Run:
         folder = os.path.join(here, os.path.expanduser(self.directory)) if self.directory else here
         if not os.path.isdir(folder):
             raise Refusal("PATH_INVALID", f"There is no folder {folded(folder, 200) or 'here any more'}.")
+        if not config.is_text(folder):
+            raise Refusal("PATH_INVALID", f"The path {folded(folder, 200)} is not UTF-8; give the folder another name.")
         return folder
 
     @property

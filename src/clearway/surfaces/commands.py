@@ -12,10 +12,10 @@ from typing import Any
 import click
 
 from clearway import __version__, arguments, config
-from clearway.surfaces import editing, looking, menu, options, spelling, words
+from clearway.surfaces import editing, looking, menu, options, spelling, vocabulary, words
 from clearway.surfaces.asking import Run, columns
 from clearway.surfaces.options import this_run
-from clearway.surfaces.spelling import COMMANDS, Command
+from clearway.surfaces.vocabulary import COMMANDS, Command
 from clearway.untrusted import folded
 
 
@@ -124,7 +124,7 @@ def _not_there(word: str, known: list[str]) -> str:
 def _in_our_words(typed: list[str]) -> list[str]:
     """What a predecessor's words mean here; every other line as it is."""
     start = _behind_manners(typed)
-    if spelling.asks_why_of_an_issue(typed[start:]):
+    if vocabulary.asks_why_of_an_issue(typed[start:]):
         return [*typed[:start], "issue", *typed[start:]]
     related = spelling.as_said(typed[start:])
     if related is not None:

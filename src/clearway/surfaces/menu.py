@@ -6,7 +6,7 @@ words.py for those that stand for none.
 
 from __future__ import annotations
 
-from clearway.surfaces.spelling import COMMANDS
+from clearway.surfaces.vocabulary import COMMANDS
 
 SUMMARY = "Coordinate coding agents that work in one repository: nothing is owned, everything is leased."
 EPILOGUE = "Without a command, in a repository: where it stands, and the next two commands."
@@ -112,7 +112,7 @@ def sections() -> list[tuple[str, dict[str, str]]]:
     for words, command in COMMANDS.items():
         first = words.partition(" ")[0]
         if not any(first in entries for entries in groups.values()):
-            entries = groups.setdefault(command.operation.group, {})
+            entries = groups.setdefault(command.group, {})
             entries[first] = ", ".join(several[first]) if first in several else command.summary
     groups.setdefault("crew", {}).update(LOOKING)
     groups.setdefault("plan", {}).update(PLANNING)

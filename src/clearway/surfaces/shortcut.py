@@ -7,13 +7,18 @@ knows what to say. Both read from the same declarations, and a test compares the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from clearway import __version__
+from clearway.surfaces import vocabulary
+from clearway.surfaces.saying import columns, say
+from clearway.surfaces.vocabulary import COMMANDS, Command
 
-from clearway import __version__, config
-from clearway.surfaces import menu, spelling
-from clearway.surfaces.asking import Run, columns, say
-from clearway.surfaces.spelling import COMMANDS, Command, Slot
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from clearway.surfaces.asking import Run
+    from clearway.surfaces.spelling import Slot
 
 _HELP = (["--help"], ["-h"])
 _MANNERS = {"--as": "agent", "-C": "directory", "--room": "room"}
@@ -35,6 +40,8 @@ def carried_out(words: Sequence[str], environ: Mapping[str, str]) -> int | None:
     if "_CLEARWAY_COMPLETE" in environ:
         return None  # a shell asks what could come next
     if list(words) in _HELP:
+        from clearway.surfaces import menu
+
         say(menu.help_page(columns()))
         return 0
     if list(words) == ["--version"]:
@@ -43,6 +50,9 @@ def carried_out(words: Sequence[str], environ: Mapping[str, str]) -> int | None:
     line = understood(list(words))
     if line is None:
         return None
+    from clearway import config
+    from clearway.surfaces.asking import Run
+
     run = Run()
     try:
         run.as_json = line.as_json
@@ -105,7 +115,7 @@ def _took_manner(line: Line, rest: list[str]) -> bool:
 
 def _command(line: Line, rest: list[str]) -> tuple[Command, list[str]] | None:
     """The command that the first word or two name, and what was typed behind it."""
-    if spelling.asks_why_of_an_issue(rest):
+    if vocabulary.asks_why_of_an_issue(rest):
         return COMMANDS["issue why"], rest[1:]
     if rest[0] in COMMANDS:
         return COMMANDS[rest[0]], rest[1:]

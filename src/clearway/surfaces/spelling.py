@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, cast
 
 from clearway import arguments, wire
+from clearway.annotating import cast
 from clearway.arguments import Choice, Flag, Kind, Many, Parameter, Patch, PathText, Record, Text, Whole
-from clearway.catalog import OPERATIONS
 from clearway.errors import Refusal
-from clearway.lifecycle import RELATIONS
 from clearway.limits import PAYLOAD_BYTES_MAX
-from clearway.op import Operation
+from clearway.surfaces.vocabulary import COMMANDS as COMMANDS
+from clearway.surfaces.vocabulary import Command as Command
 from clearway.untrusted import folded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 SUBJECTS = (
     "issue_id",
@@ -63,51 +66,9 @@ _SINGULAR = {
 # One word for the two codes: which of them is meant follows from the outcome.
 REASON = "reason"
 _REASONS = {"failed": "failure_reason_code", "interrupted": "interruption_reason_code"}
-_READS_VERSION = {"issue_id": "get_issue", "review_request_id": "get_review_request"}
 _SPANS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _METAVAR_CHARS = 40  # more words than fit here are listed in the help's text
 _LONG_TEXT_CHARS = 10_000  # a text with more room than this may be read from stdin or a file
-
-
-class Command:
-    """The words of one operation. fixed: arguments that the words themselves give."""
-
-    __slots__ = ("_slots", "fixed", "operation", "summary", "without", "words")
-
-    def __init__(
-        self, words: str, operation: Operation, fixed: dict[str, Any], without: tuple[str, ...], summary: str
-    ) -> None:
-        self.words = words
-        self.operation = operation
-        self.fixed = fixed
-        self.without = without
-        self.summary = summary
-        self._slots: list[Slot] | None = None
-
-    @property
-    def slots(self) -> list[Slot]:
-        """What may be typed after the words."""
-        if self._slots is None:
-            self._slots = _slots(self)
-        return self._slots
-
-    @property
-    def reads_version(self) -> Operation | None:
-        """What tells the version to expect, where none was typed."""
-        names = [parameter.name for parameter in arguments.parameters(self.operation)]
-        reader = next((_READS_VERSION[name] for name in names if name in _READS_VERSION), "")
-        return OPERATIONS.get(reader) if "expected_version" in names else None
-
-    @property
-    def takes_token(self) -> bool:
-        return any(parameter.name == "lease_token" for parameter in arguments.parameters(self.operation))
-
-    @property
-    def derived(self) -> tuple[str, ...]:
-        """What a session need not type: its own attempt, the token of that, and the version there is."""
-        taken = {parameter.name for parameter in arguments.parameters(self.operation)}
-        names = tuple(name for name in ("attempt_id", "lease_token") if name in taken and self.takes_token)
-        return names + (("expected_version",) if self.reads_version is not None else ())
 
 
 class Slot:
@@ -154,63 +115,17 @@ class Slot:
         return metavar(self.one, self.name)
 
 
-# What is not asked about when an issue is kept for somebody.
-_RESERVED_WITHOUT = tuple(name for name in arguments.ChangesShape.__annotations__ if name != "reserved_for")
-
-# operation -> further words of its own: what they fix, what they have no option for, and what they are good for
-_MORE_WORDS: dict[str, tuple[tuple[str, dict[str, Any], tuple[str, ...], str], ...]] = {
-    "claim_issue": (("next", {"next": True}, ("issue_id", "review_request_id"), "Claim the best ready issue."),),
-    "room": (("who", {}, (), ""),),
-    "send_message": (("say", {"to": "*"}, ("kind",), "Tell everybody something."),),
-    "update_task": (
-        ("task start", {"state": "started"}, ("result",), "Say that you have begun with a task, or still are at it."),
-        ("task done", {"state": "succeeded"}, ("lease_seconds",), "Give back a task that is done, with its result."),
-        ("task fail", {"state": "failed"}, ("lease_seconds",), "Give back a task that came to nothing, and say why."),
-    ),
-    "update_issue": (
-        (
-            "issue reserve",
-            {},
-            (*_RESERVED_WITHOUT, "create_missing_labels"),
-            "Keep an issue for one agent, for a day; --for '' frees it.",
-        ),
-    ),
-    "archive_issue": (
-        ("issue archive", {"archived": True}, (), "Put an issue away; it keeps its history."),
-        ("issue unarchive", {"archived": False}, (), "Bring an archived issue back."),
-    ),
-    "manage_issue_relation": (
-        ("issue link", {"action": "add"}, (), "Say how one issue stands to another: it blocks it, or belongs with it."),
-        ("issue unlink", {"action": "remove"}, (), "Take back what issue link said."),
-    ),
-}
-
-
-def _known() -> dict[str, Command]:
-    """Every command of an operation, by its words: those it declares, and the words that fix an argument of it."""
-    known: dict[str, Command] = {}
-    for operation in OPERATIONS.values():
-        summary = arguments.summary(operation)
-        if operation.cli:
-            known[operation.cli] = Command(operation.cli, operation, {}, (), summary)
-        for words, fixed, without, about in _MORE_WORDS.get(operation.name, ()):
-            known[words] = Command(words, operation, fixed, without, about or summary)
-    return known
-
-
-COMMANDS: dict[str, Command] = _known()
-
-
-def _slots(command: Command) -> list[Slot]:
+def slots(command: Command) -> list[Slot]:
+    """What may be typed after the words of a command."""
     gone = {*command.fixed, *command.without}
     listed = [each for each in arguments.parameters(command.operation) if each.name not in gone]
     placed = [each for each in listed if each.name in SUBJECTS]
-    placed = [each for each in placed if each.required] or placed[: command.operation.name not in _NOTHING_PLACED]
-    placed += [each for each in listed if each.name in _PLACED_TOO.get(command.operation.name, ())]
+    placed = [each for each in placed if each.required] or placed[: command.name not in _NOTHING_PLACED]
+    placed += [each for each in listed if each.name in _PLACED_TOO.get(command.name, ())]
     if command.operation.keyed:
         listed.append(arguments.KEY)
     derived = command.derived
-    slots = [
+    found = [
         Slot(each, required=each.required and each.name not in derived, placed=True, options=[]) for each in placed
     ]
     taken = {f"--{each.name.replace('_', '-')}" for each in listed}
@@ -223,14 +138,14 @@ def _slots(command: Command) -> list[Slot]:
                     continue
                 field = Parameter(name, kind, required=False, default=None, about="")
                 options = _options(field, taken)
-                slots.append(Slot(field, required=False, placed=False, options=options, patch=parameter.kind))
+                found.append(Slot(field, required=False, placed=False, options=options, patch=parameter.kind))
         else:
             required = parameter.required and parameter.name not in derived
-            slots.append(Slot(parameter, required=required, placed=False, options=_options(parameter, taken)))
+            found.append(Slot(parameter, required=required, placed=False, options=_options(parameter, taken)))
     if any(parameter.name == "failure_reason_code" for parameter in listed):
         reason = Parameter(REASON, Text(64), required=False, default=None, about="why it failed or was interrupted.")
-        slots.append(Slot(reason, required=False, placed=False, options=["--reason"]))
-    return slots
+        found.append(Slot(reason, required=False, placed=False, options=["--reason"]))
+    return found
 
 
 def _options(parameter: Parameter, taken: set[str]) -> list[str]:
@@ -279,7 +194,8 @@ def as_said(typed: list[str]) -> list[str] | None:
     if said in _BACKWARDS:
         one, other, said = other, one, _BACKWARDS[said]
     kind = _SAID.get(said, said.replace("-", "_"))
-    return [*typed[:2], one, other, "--type", kind, *typed[5:]] if kind in RELATIONS else None
+    # A word that is none goes on to the door, which says the words there are.
+    return None if other.startswith("-") else [*typed[:2], one, other, "--type", kind, *typed[5:]]
 
 
 # --- what was typed, as arguments -------------------------------------------------------------------------------------
@@ -303,16 +219,6 @@ def gathered(command: Command, given: dict[str, Any], folder: str) -> dict[str, 
     if changes:
         asked["changes"] = changes
     return asked | command.fixed
-
-
-def asks_why_of_an_issue(words: list[str]) -> bool:
-    """Whether a line that begins with `why` names an issue: ISSUE-42, in a project with a key of its own PAY-42. What
-    is there as a file is a path."""
-    subject = next((word for word in words[1:] if not word.startswith("-")), "")
-    key, dash, number = subject.rpartition("-")
-    is_key = key.isalnum() and key.isascii() and (key.isupper() or key.lower() == "issue")
-    is_issue = bool(dash) and is_key and number.isascii() and number.isdigit()
-    return words[:1] == ["why"] and is_issue and not os.path.lexists(subject)
 
 
 def _ends_an_attempt(command: Command) -> bool:
