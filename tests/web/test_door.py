@@ -186,6 +186,8 @@ _FIRST = (
     "board",
     "replay",
     "keys",
+    "aloud",
+    "bridge",
 )
 _VENDORED = ("preact-11.2.0.mjs", "hooks-11.2.0.mjs", "htm-3.1.1.mjs")
 

@@ -38,7 +38,7 @@ def worked(room: Room, person: Person) -> Any:
     room.ask("send_message", "codex", to="claude-code", text="May I have src/a.py?")
     page = person.come_in()
     page.wait_for_selector(".feed li.loud")
-    page.wait_for_function("import('/web/js/hover.mjs').then(() => true)")
+    page.evaluate("import('/web/js/hover.mjs').then(() => true)")
     return page
 
 
@@ -161,7 +161,7 @@ def test_touch_shows_no_card(chromium: Any, room: Room, host: Hosted) -> None:
     room.ask("create_issue", "human", title="One", status="ready")
     person = Person(chromium, host, has_touch=True)
     page = person.come_in()
-    page.wait_for_function("import('/web/js/hover.mjs').then(() => true)")
+    page.evaluate("import('/web/js/hover.mjs').then(() => true)")
     page.locator(".card").tap()
     page.wait_for_selector(".panel article")
     page.wait_for_timeout(400)

@@ -5,7 +5,7 @@ import {set, state} from './store.mjs'
 export const KEYS = [
   ['g b', 'board'], ['g l', 'list'], ['g g', 'graph'], ['g m', 'map'], ['g w', 'messages'], ['g r', 'reviews'], ['g f', 'figures'],
   ['/', 'search'], ['n', 'new issue'], ['c', 'write a message'], ['j k', 'next, previous'], ['h l', 'column to the left, right'],
-  ['enter', 'open'], ['.', 'actions'], ['esc', 'close'], ['?', 'these keys'],
+  ['enter', 'show it at the side'], ['.', 'actions'], ['esc', 'close'], ['?', 'these keys'],
 ]
 const VIEW = {b: 'board', l: 'list', g: 'graph', m: 'map', w: 'messages', r: 'reviews', f: 'figures'}
 let leader = 0
@@ -30,20 +30,31 @@ addEventListener('keydown', event => {
     case '/': done(); document.querySelector('#search')?.focus(); break
     case '?': done(); set({dialog: {kind: 'keys'}}); break
     case 'n': done(); set({dialog: {kind: 'issue'}}); break
-    case 'c': done(); go({view: 'messages'}); setTimeout(() => document.querySelector('#to')?.focus(), 80); break
+    case 'c': done(); go({view: 'messages'}); reach('#to'); break
     case 'j': done(); move(1); break
     case 'k': done(); move(-1); break
     case 'h': done(); across(-1); break
     case 'l': done(); across(1); break
-    case '.': { const card = current(); if (card?.dataset.id) { done(); set({dialog: {kind: 'actions', id: card.dataset.id}}) } }
+    case 'Enter': if (at.matches('[data-item]:not(a)')) at.querySelector('a[href]')?.click(); break
+    case '.': {
+      const id = current()?.dataset.id || (place.panel?.[0] === 'issue' && place.panel[1])
+      if (id) { done(); set({dialog: {kind: 'actions', id}}) }
+    }
   }
 })
+
+// A view may have to be loaded before anything in it can be reached.
+function reach(selector, tries = 60) {
+  const found = document.querySelector(selector)
+  if (found) found.focus()
+  else if (tries) setTimeout(reach, 50, selector, tries - 1)
+}
 
 const items = () => [...document.querySelectorAll('[data-item]')].filter(each => each.offsetParent)
 const current = () => document.activeElement?.closest?.('[data-item]')
 function move(step) {
-  const all = items(), here = current()
-  const list = here ? all.filter(each => each.closest('[data-list]') === here.closest('[data-list]')) : all
+  const all = items(), here = current(), view = document.getElementById('view')
+  const list = here ? all.filter(each => each.closest('[data-list]') === here.closest('[data-list]')) : all.filter(each => view?.contains(each)).concat(all)
   focus(here ? list[list.indexOf(here) + step] : list[0])
 }
 function across(step) {

@@ -51,6 +51,6 @@ export function Needs() {
   const shown = all ? found : found.slice(0, most)
   if (!found.length) return state.roster ? html`<p class="all-quiet">Nothing needs you.</p>` : html`<p class="all-quiet"> </p>`
   return html`<section class="needs" aria-labelledby="needs"><h2 id="needs">Needs you <span>${found.length}</span></h2>
-    <ul data-list="needs">${shown.map(each => html`<li key=${each.key} class=${each.kind.replace(' ', '-')}><i aria-hidden="true">${SIGN[each.other?.kind] || SIGN[each.kind]}</i>${LINES[each.kind](each)}</li>`)}</ul>
+    <ul data-list="needs">${shown.map(each => html`<li key=${each.key} class=${each.kind.replace(' ', '-')} data-item data-id=${(each.card || each.other)?.display_id || each.other?.issue_id} tabindex="-1"><i aria-hidden="true">${SIGN[each.other?.kind] || SIGN[each.kind]}</i>${LINES[each.kind](each)}</li>`)}</ul>
     ${found.length > most && html`<button class="text" onClick=${() => set({allNeeds: !all})}>${all ? 'Show fewer' : plural(found.length - most, 'more', 'more')}</button>`}</section>`
 }

@@ -10,6 +10,7 @@ import {Needs, needs} from './needs.mjs'
 import {Feed} from './feed.mjs'
 import {Board} from './board.mjs'
 import {Replay} from './replay.mjs'
+import {Aloud} from './aloud.mjs'
 
 const TABS = [['board', 'Board'], ['list', 'List'], ['graph', 'Graph'], ['map', 'Map'], ['messages', 'Messages'], ['reviews', 'Reviews'], ['figures', 'Figures']]
 const LATER = {list: './list.mjs', graph: './graph.mjs', map: './map.mjs', messages: './messages.mjs', reviews: './reviews.mjs', figures: './figures.mjs', search: './search.mjs'}
@@ -60,6 +61,8 @@ function Dialog() {
     <${Found} ...${open} key=${JSON.stringify([open.kind, open.id])} /></dialog>`
 }
 
+// What went wrong is told at once, what was done when there is a pause.
+const SAYS = [['done', 'status'], ['refused', 'alert']]
 function Said() {
   const said = use(now => now.said)
   useEffect(() => {
@@ -67,7 +70,7 @@ function Said() {
     const over = setTimeout(() => set({said: null}), said.kind === 'refused' ? 9000 : 4000)
     return () => clearTimeout(over)
   }, [said])
-  return html`<div class=${'said ' + (said?.kind || '')} role="status" aria-live="polite">${said && html`<p>${said.text} <button class="text" onClick=${() => set({said: null})} aria-label="Close this">×</button></p>`}</div>`
+  return SAYS.map(([kind, role]) => html`<div class=${`said ${kind}`} role=${role} key=${kind}>${said?.kind === kind && html`<p>${said.text} <button class="text" onClick=${() => set({said: null})} aria-label="Close this">×</button></p>`}</div>`)
 }
 
 const CONNECTION = {new: 'connecting', live: 'connected', lost: 'connection lost, trying again', out: 'logged out'}
@@ -101,7 +104,7 @@ function Top() {
       <div><dt>held</dt><dd>${paths ?? '–'}</dd></div>
       <div class="refusals"><dt>refused today</dt><dd class=${refused ? 'refused' : ''}>${refused}</dd></div>
     </dl>
-    <span class=${'connection ' + connection} role="status" title=${CONNECTION[connection]}><i></i><span>${CONNECTION[connection]}</span></span>
+    <span class=${'connection ' + connection} role="img" aria-label=${CONNECTION[connection]} title=${CONNECTION[connection]}><i></i><span>${CONNECTION[connection]}</span></span>
     <button class="icon" onClick=${() => set({dialog: {kind: 'issue'}})} title="New issue (n)">+ <span>Issue</span></button>
     <button class="icon" onClick=${theme} title="Light or dark" aria-label="Light or dark"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M8 1.5a6.5 6.5 0 1 0 0 13z" /><circle cx="8" cy="8" r="6.2" fill="none" stroke="currentColor" /></svg></button>
     <button class="icon" onClick=${() => set({dialog: {kind: 'keys'}})} title="Keys (?)" aria-label="Keys">?</button>
@@ -185,6 +188,6 @@ export function Shell() {
     </main>`}
     <${Panel} />
     <${Replay} />
-    <${Dialog} /><${Said} />
+    <${Dialog} /><${Said} /><${Aloud} />
   </div>`
 }
