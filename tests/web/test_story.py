@@ -45,7 +45,7 @@ def _message(room: Room, page: Any) -> None:
     page.click("nav.tabs >> text=Messages")
     page.fill("#to", "codex")
     page.type(".compose textarea", "@co")
-    sees(page, ".offers li", "codex").dispatch_event("mousedown")
+    sees(page, ".offers li", "codex").click()
     page.type(".compose textarea", "please leave src/a.py alone, see ISSUE-1")
     page.click(".compose button.first")
     sees(page, ".letter .receipt", "not seen yet")

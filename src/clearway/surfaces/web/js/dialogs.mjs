@@ -4,6 +4,7 @@ import {ask} from './wire.mjs'
 import {use, set, state, say} from './store.mjs'
 import {go, href} from './place.mjs'
 import {Failure, Still} from './marks.mjs'
+import {Completed} from './completing.mjs'
 import {KEYS} from './keys.mjs'
 import {agentsOf} from './shell.mjs'
 import {nick, who} from './words.mjs'
@@ -34,7 +35,7 @@ function Keys() {
 
 const TYPES = ['task', 'bug', 'question', 'epic'], PRIORITIES = ['low', 'medium', 'high', 'critical']
 function NewIssue() {
-  const [title, typeTitle] = useText(), [what, typeWhat] = useText(), [when, typeWhen] = useText(), [labels, typeLabels] = useText(), [paths, typePaths] = useText()
+  const [title, typeTitle] = useText(), [what, typeWhat] = useState(''), [when, typeWhen] = useState(''), [labels, typeLabels] = useState(''), [paths, typePaths] = useState('')
   const [type, chooseType] = useState('task'), [priority, choose] = useState('medium'), [ready, make] = useState(true)
   const act = async () => {
     const made = await deeds.createIssue({title, type, priority, status: ready && type !== 'epic' ? 'ready' : 'open', ...(what && {description: what}), ...(when && {acceptance_criteria: when}), ...(words(labels).length && {labels: words(labels)}), ...(lines(paths).length && {paths: lines(paths)})})
@@ -43,15 +44,15 @@ function NewIssue() {
   }
   return html`<${Form} title="New issue" button="Write it down" act=${act} ready=${Boolean(title.trim())}>
     <label class="wide">Title<input type="text" required maxlength="300" value=${title} onInput=${typeTitle} autofocus /></label>
-    <div class="row"><${Choice} label="Type" value=${type} among=${TYPES} choose=${chooseType} /><${Choice} label="Priority" value=${priority} among=${PRIORITIES} choose=${choose} /><label class="wide">Labels<input value=${labels} onInput=${typeLabels} placeholder="parser, docs" /></label></div>
-    <label>What<textarea rows="5" value=${what} onInput=${typeWhat}></textarea></label>
-    <label>Done when<textarea rows="3" value=${when} onInput=${typeWhen}></textarea></label>
-    <label>Paths it will change, one a line<textarea rows="2" value=${paths} onInput=${typePaths}></textarea></label>
+    <div class="row"><${Choice} label="Type" value=${type} among=${TYPES} choose=${chooseType} /><${Choice} label="Priority" value=${priority} among=${PRIORITIES} choose=${choose} /><${Completed} as="input" kind="wide" label="Labels" knows="labels" value=${labels} set=${typeLabels} placeholder="parser, docs" /></div>
+    <${Completed} label="What" rows="5" value=${what} set=${typeWhat} />
+    <${Completed} label="Done when" rows="3" value=${when} set=${typeWhen} />
+    <${Completed} label="Paths it will change, one a line" knows="paths" rows="2" value=${paths} set=${typePaths} />
     <p><label class="row"><span><input type="checkbox" checked=${ready} onChange=${event => make(event.target.checked)} /> an agent may take it at once</span></label></p><//>`
 }
 
 function Edit({id, issue}) {
-  const [title, typeTitle] = useText(issue.title), [what, typeWhat] = useText(issue.description), [when, typeWhen] = useText(issue.acceptance_criteria), [labels, typeLabels] = useText(issue.labels.join(', ')), [paths, typePaths] = useText((issue.paths || []).join('\n'))
+  const [title, typeTitle] = useText(issue.title), [what, typeWhat] = useState(issue.description || ''), [when, typeWhen] = useState(issue.acceptance_criteria || ''), [labels, typeLabels] = useState(issue.labels.join(', ')), [paths, typePaths] = useState((issue.paths || []).join('\n'))
   const [type, chooseType] = useState(issue.type), [priority, choose] = useState(issue.priority)
   const act = () => {
     const next = {title, type, priority, description: what || null, acceptance_criteria: when || null, labels: words(labels), paths: lines(paths)}
@@ -61,10 +62,10 @@ function Edit({id, issue}) {
   }
   return html`<${Form} title=${`Edit ${id}`} button="Change it" act=${act} ready=${Boolean(title.trim())}>
     <label class="wide">Title<input type="text" required maxlength="300" value=${title} onInput=${typeTitle} /></label>
-    <div class="row"><${Choice} label="Type" value=${type} among=${TYPES} choose=${chooseType} /><${Choice} label="Priority" value=${priority} among=${PRIORITIES} choose=${choose} /><label class="wide">Labels<input value=${labels} onInput=${typeLabels} /></label></div>
-    <label>What<textarea rows="8" value=${what} onInput=${typeWhat}></textarea></label>
-    <label>Done when<textarea rows="4" value=${when} onInput=${typeWhen}></textarea></label>
-    <label>Paths, one a line<textarea rows="2" value=${paths} onInput=${typePaths}></textarea></label><//>`
+    <div class="row"><${Choice} label="Type" value=${type} among=${TYPES} choose=${chooseType} /><${Choice} label="Priority" value=${priority} among=${PRIORITIES} choose=${choose} /><${Completed} as="input" kind="wide" label="Labels" knows="labels" value=${labels} set=${typeLabels} /></div>
+    <${Completed} label="What" rows="8" value=${what} set=${typeWhat} />
+    <${Completed} label="Done when" rows="4" value=${when} set=${typeWhen} />
+    <${Completed} label="Paths, one a line" knows="paths" rows="2" value=${paths} set=${typePaths} /><//>`
 }
 
 function Park({id}) {
@@ -72,30 +73,30 @@ function Park({id}) {
   return html`<${Form} title=${`Block ${id}`} does="No agent takes it until you make it ready again." button="Block it" act=${() => deeds.setStatus(id, 'blocked', why)} ready=${Boolean(why.trim())}><label class="wide">Why<input type="text" value=${why} onInput=${type} placeholder="needs an API key" autofocus /></label><//>`
 }
 function Approve({id, review}) {
-  const [said, type] = useText('Looked at it; it is right.')
-  return html`<${Form} title=${`Approve ${id}`} does="The review ends with your name, and the issue is done." button="Approve" act=${() => deeds.review(review, 'approved', said)} ready=${Boolean(said.trim())}><label>What you looked at<textarea rows="3" value=${said} onInput=${type}></textarea></label><//>`
+  const [said, type] = useState('Looked at it; it is right.')
+  return html`<${Form} title=${`Approve ${id}`} does="The review ends with your name, and the issue is done." button="Approve" act=${() => deeds.review(review, 'approved', said)} ready=${Boolean(said.trim())}><${Completed} label="What you looked at" rows="3" value=${said} set=${type} /><//>`
 }
 function Changes({id, review}) {
-  const [said, type] = useText()
-  return html`<${Form} title=${`Ask for changes in ${id}`} does="The issue is ready again; whoever takes it reads this first." button="Ask for changes" act=${() => deeds.review(review, 'changes_requested', said)} ready=${Boolean(said.trim())}><label>What is to be changed<textarea rows="5" value=${said} onInput=${type} autofocus></textarea></label><//>`
+  const [said, type] = useState('')
+  return html`<${Form} title=${`Ask for changes in ${id}`} does="The issue is ready again; whoever takes it reads this first." button="Ask for changes" act=${() => deeds.review(review, 'changes_requested', said)} ready=${Boolean(said.trim())}><${Completed} label="What is to be changed" rows="5" value=${said} set=${type} autofocus /><//>`
 }
 
 function Reassign({id, issue}) {
   const names = [...new Set(agentsOf(state).map(each => each.agent))]
-  const [agent, type] = useText(names.find(name => name !== issue?.attempt?.agent) || '')
+  const [agent, type] = useState(names.find(name => name !== issue?.attempt?.agent) || '')
   const live = issue?.attempt
   return html`<${Form} title=${live ? `Reassign ${id}` : `Keep ${id} for an agent`} does=${live ? `${who(live.agent, live.session)} loses it, with the paths it took for it; its notes stay. For a day only the agent you name can take it.` : 'For a day only that agent can take it.'} button=${live ? 'Take it away and keep it' : 'Keep it'} kind=${live ? 'danger' : 'first'} act=${() => deeds.reassign(id, live?.attempt_id, agent.trim())} ready=${Boolean(agent.trim())}>
-    <label class="wide">Agent<input type="text" value=${agent} onInput=${type} list="agent-names" autofocus /></label><datalist id="agent-names">${names.map(name => html`<option value=${name} />`)}</datalist><//>`
+    <${Completed} as="input" kind="wide" label="Agent" knows="agent" value=${agent} set=${type} autofocus /><//>`
 }
 
 function Link({id}) {
-  const [other, type] = useText(), [how, choose] = useState('waits for')
+  const [other, type] = useState(''), [how, choose] = useState('waits for')
   const act = () => how === 'waits for' ? deeds.link(other.trim(), id, 'blocks') : deeds.link(id, other.trim(), how.replace('belongs with', 'related_to'))
-  return html`<${Form} title=${`Link ${id}`} button="Link" act=${act} ready=${Boolean(other.trim())}><div class="row"><${Choice} label=${id} value=${how} among=${['waits for', 'blocks', 'belongs with', 'duplicates']} choose=${choose} /><label class="wide">Issue<input type="text" value=${other} onInput=${type} placeholder="ISSUE-42" autofocus /></label></div><//>`
+  return html`<${Form} title=${`Link ${id}`} button="Link" act=${act} ready=${Boolean(other.trim())}><div class="row"><${Choice} label=${id} value=${how} among=${['waits for', 'blocks', 'belongs with', 'duplicates']} choose=${choose} /><${Completed} as="input" kind="wide" label="Issue" knows="issue" value=${other} set=${type} placeholder="ISSUE-42" autofocus /></div><//>`
 }
 function Decide({id}) {
-  const [title, typeTitle] = useText(), [summary, typeSummary] = useText(), [content, typeContent] = useText()
-  return html`<${Form} title=${`Decide something for ${id}`} does="The summary stands in every brief of this issue." button="Record it" act=${() => deeds.decide({title, summary, content, issue_id: id})} ready=${Boolean(title.trim() && summary.trim())}><label class="wide">Title<input type="text" value=${title} onInput=${typeTitle} autofocus /></label><label>What is decided<textarea rows="2" value=${summary} onInput=${typeSummary}></textarea></label><label>Why<textarea rows="4" value=${content} onInput=${typeContent}></textarea></label><//>`
+  const [title, typeTitle] = useText(), [summary, typeSummary] = useState(''), [content, typeContent] = useState('')
+  return html`<${Form} title=${`Decide something for ${id}`} does="The summary stands in every brief of this issue." button="Record it" act=${() => deeds.decide({title, summary, content, issue_id: id})} ready=${Boolean(title.trim() && summary.trim())}><label class="wide">Title<input type="text" value=${title} onInput=${typeTitle} autofocus /></label><${Completed} label="What is decided" rows="2" value=${summary} set=${typeSummary} /><${Completed} label="Why" rows="4" value=${content} set=${typeContent} /><//>`
 }
 
 // `.` on a card: everything that its panel offers, by keyboard.

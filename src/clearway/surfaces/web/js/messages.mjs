@@ -1,11 +1,11 @@
 // What is said in the room, by pair, with receipts; and a composer that knows agents and issues.
-import {html, useState, useEffect, useRef, useMemo} from './vdom.mjs'
+import {html, useState, useEffect, useMemo} from './vdom.mjs'
 import {ask} from './wire.mjs'
-import {use, state, say} from './store.mjs'
+import {say} from './store.mjs'
 import {href, go} from './place.mjs'
 import {Agent, Ago, Hour, Issue, Failure, Still, Chip, useAsked, Act} from './marks.mjs'
 import {nick, plural, cut} from './words.mjs'
-import {agentsOf} from './shell.mjs'
+import {Completed} from './completing.mjs'
 import * as deeds from './deeds.mjs'
 
 const RECEIPT = {queued: 'not seen yet', seen: 'seen', taking: 'seen, taking', done: 'done', undeliverable: 'could not be delivered'}
@@ -40,44 +40,10 @@ function Letter({message, again}) {
     ${message.to !== '*' && html`<p class=${'receipt ' + message.state}>${message.held_back && message.state === 'queued' ? html`held back for you: ${message.held_back} <${Act} kind="text" sure=${`${nick(message.to)} will read it.`} act=${async () => { const said = await deeds.passMessage(message); again(); return said }}>let through<//>` : html`${message.state === 'queued' ? '○' : message.state === 'seen' ? '◐' : message.state === 'undeliverable' ? '✕' : '●'} ${RECEIPT[message.state]}${note}${message.taken_at || message.seen_at ? html` <${Ago} at=${message.taken_at || message.seen_at} />` : ''}`}</p>`}</article>`
 }
 
-// Agents that are here, or issues of the board, that begin with what was typed.
-function useOffers(word, names) {
-  const board = use(now => now.board)
-  if (!word) return null
-  const begins = text => text.toLowerCase().startsWith(word.toLowerCase())
-  const found = word.startsWith('@') ? names.filter(name => begins('@' + name)).map(name => ({put: `@${name} `, about: name, agent: name}))
-    : Object.values(board?.columns || {}).flat().filter(card => begins(card.display_id)).slice(0, 8).map(card => ({put: `${card.display_id} `, about: `${card.display_id} ${card.title}`}))
-  return found.length ? found : null
-}
-
 function Compose({to: first, again}) {
   const [to, address] = useState(first || ''), [text, type] = useState(''), [kind, choose] = useState('chat'), [priority, rank] = useState('medium')
-  const [refused, fail] = useState(null), [busy, work] = useState(false), [word, seek] = useState(''), [at, point] = useState(0)
-  const area = useRef(null)
+  const [refused, fail] = useState(null), [busy, work] = useState(false)
   useEffect(() => { if (first) address(first) }, [first])
-  use(now => now.roster)
-  const names = [...new Set(agentsOf(state).map(each => each.agent))]
-  const complete = event => {
-    type(event.target.value)
-    seek(/(@[\w.-]*|ISSUE-\d*)$/i.exec(event.target.value.slice(0, event.target.selectionStart))?.[0] || '')
-    point(0)
-  }
-  const offers = useOffers(word, names)
-  const take = each => {
-    const box = area.current, here = box.selectionStart, start = here - word.length
-    type(text.slice(0, start) + each.put + text.slice(here))
-    if (each.agent && !to) address(each.agent)
-    seek('')
-    requestAnimationFrame(() => { box.focus(); box.selectionStart = box.selectionEnd = start + each.put.length })
-  }
-  const keys = event => {
-    if (offers) {
-      if (event.key === 'ArrowDown' || event.key === 'ArrowUp') { event.preventDefault(); point((at + (event.key === 'ArrowDown' ? 1 : offers.length - 1)) % offers.length); return }
-      if (event.key === 'Enter' || event.key === 'Tab') { event.preventDefault(); take(offers[at]); return }
-      if (event.key === 'Escape') { event.stopPropagation(); seek(''); return }
-    }
-    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit(event)
-  }
   const submit = async event => {
     event.preventDefault()
     if (busy || !to.trim() || !text.trim()) return
@@ -94,10 +60,9 @@ function Compose({to: first, again}) {
     work(false)
   }
   return html`<form class="compose" onSubmit=${submit}>
-    ${offers && html`<ul class="offers" role="listbox" id="offers">${offers.map((each, n) => html`<li role="option" id=${'offer-' + n} aria-selected=${n === at} onMouseDown=${event => { event.preventDefault(); take(each) }}>${each.about}</li>`)}</ul>`}
-    <div class="row"><label>To<input id="to" value=${to} onInput=${event => address(event.target.value)} list="names" placeholder="an agent, or everybody" required /></label><datalist id="names">${names.map(name => html`<option value=${name} />`)}<option value="everybody" /></datalist>
+    <div class="row"><${Completed} as="input" label="To" knows="to" id="to" value=${to} set=${address} placeholder="an agent, or everybody" required />
       <label>As<select value=${kind} onChange=${event => choose(event.target.value)}><option value="chat">a message</option><option value="task">a task</option><option value="control">an instruction</option></select></label>
       <label>Priority<select value=${priority} onChange=${event => rank(event.target.value)}>${['low', 'medium', 'high', 'critical'].map(each => html`<option value=${each}>${each}</option>`)}</select></label></div>
-    <label>Message<textarea ref=${area} rows="3" value=${text} onInput=${complete} onKeyDown=${keys} onBlur=${() => seek('')} role="combobox" aria-expanded=${Boolean(offers)} aria-controls="offers" aria-autocomplete="list" aria-activedescendant=${offers ? 'offer-' + at : undefined} placeholder="@ names an agent, ISSUE- an issue" required></textarea></label>
+    <${Completed} label="Message" rows="3" value=${text} set=${type} picked=${each => each.agent && !to && address(each.agent)} onKeyDown=${event => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && submit(event)} placeholder="@ names an agent, ISSUE- an issue, src/ a path, # a label; Ctrl+Space whatever goes on so" required />
     <${Failure} of=${refused} /><p><button class="first" disabled=${busy || !to.trim() || !text.trim()}>${to.trim() ? `Send to ${nick(to.trim())}` : 'Send'}</button> <span class="dim">Ctrl+Enter · it appears in the log as the human's</span></p></form>`
 }

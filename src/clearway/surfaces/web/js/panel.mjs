@@ -7,6 +7,7 @@ import {Agent, Badge, Path, Issue, Ago, Hour, Lease, Chip, Status, Priority, Fai
 import {who, nick, told, exact, loudness, plural, span, stretch, hour, PRESENCE, reason} from './words.mjs'
 import {Markdown} from './markdown.mjs'
 import {Line, gathered} from './feed.mjs'
+import {Completed} from './completing.mjs'
 import {agentsOf} from './shell.mjs'
 import {OneEvent, OneAttempt} from './moment.mjs'
 import * as deeds from './deeds.mjs'
@@ -54,7 +55,7 @@ function OneIssue({id}) {
     ${issue.description && html`<h2>What</h2><${Markdown} text=${issue.description} />`}
     ${issue.acceptance_criteria && html`<h2>Done when</h2><${Markdown} text=${issue.acceptance_criteria} />`}
     <${Relations} graph=${graph.reply} of=${issue.display_id} />
-    ${(reviews.reply?.items || []).length ? html`<h2>Reviews</h2><ul class="story">${reviews.reply.items.map(each => html`<li><${Hour} at=${each.created_at} /><span class="what"><${Chip} kind=${each.stale ? 'blocked' : each.status === 'approved' ? 'live' : 'review'}>${each.stale ? 'out of date' : each.status.replace('_', ' ')}<//> of version ${each.target_issue_version}, asked by <${Agent} agent=${each.requested_by} />${each.reviewer && html`, made by <${Agent} agent=${each.reviewer} />`}</span>${each.findings && html`<${Markdown} text=${each.findings} />`}</li>`)}</ul>` : null}
+    ${(reviews.reply?.items || []).length ? html`<h2>Reviews</h2><ul class="story">${reviews.reply.items.map(each => html`<li><${Hour} at=${each.created_at} /><span class="what"><${Chip} kind=${each.stale ? 'blocked' : each.status === 'approved' ? 'live' : 'review'}>${each.stale ? 'out of date' : each.status === 'open' ? 'waits' : each.status.replace('_', ' ')}<//> of version ${each.target_issue_version}, asked by <${Agent} agent=${each.requested_by} />${each.reviewer && html`, made by <${Agent} agent=${each.reviewer} />`}</span>${each.findings && html`<${Markdown} text=${each.findings} />`}</li>`)}</ul>` : null}
     <h2>Attempts</h2><${Attempts} found=${attempts} />
     <${Brief} id=${id} />
     <h2>Activity</h2><${Activity} id=${id} />
@@ -76,7 +77,7 @@ function IssueDeeds({issue, review}) {
     ${!live && issue.status === 'ready' && !review && issue.type !== 'epic' && html`<${Act} act=${() => deeds.askReview(id)}>Ask for a review<//>`}
     ${!live && !over && html`<${Act} act=${() => deeds.setStatus(id, 'done')} sure=${`${id} is done, and what waits for it goes on.`}>Done<//>`}
     ${!live && !over && html`<${Act} act=${() => deeds.setStatus(id, 'cancelled')} sure=${`Nobody will work on ${id}; what waits for it goes on.`}>Cancel<//>`}
-    ${over && html`<${Act} act=${() => deeds.setStatus(id, 'open')}>Open again<//>`}
+    ${over && html`<${Act} act=${() => deeds.setStatus(id, 'open')}>Back to Open<//>`}
     <button onClick=${() => open('edit')}>Edit…</button><button onClick=${() => open('link')}>Link…</button><button onClick=${() => open('decide')}>Decide…</button>
     ${over && !issue.archived_at && html`<${Act} act=${() => deeds.archive(id)} sure=${`${id} is hidden and keeps its history.`}>Put away<//>`}
     ${issue.archived_at && html`<${Act} act=${() => deeds.archive(id, false)}>Bring back<//>`}
@@ -150,7 +151,7 @@ function Say({id, question}) {
     try { say(await deeds.comment(id, text)); type(''); fail(null) } catch (error) { fail(error) }
     work(false)
   }
-  return html`<form class="stack" onSubmit=${submit}><label>${question ? 'Answer' : 'Comment'}, for whoever works on it next<textarea rows="3" value=${text} onInput=${event => type(event.target.value)} onKeyDown=${event => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && submit(event)}></textarea></label><${Failure} of=${refused} /><p><button disabled=${busy || !text.trim()}>${question ? 'Answer' : 'Comment'}</button> <span class="dim">Ctrl+Enter</span></p></form>`
+  return html`<form class="stack" onSubmit=${submit}><${Completed} label=${`${question ? 'Answer' : 'Comment'}, for whoever works on it next`} rows="3" value=${text} set=${type} onKeyDown=${event => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && submit(event)} /><${Failure} of=${refused} /><p><button disabled=${busy || !text.trim()}>${question ? 'Answer' : 'Comment'}</button> <span class="dim">Ctrl+Enter</span></p></form>`
 }
 
 // --- an agent ---------------------------------------------------------------------------------------------------------
@@ -254,7 +255,7 @@ function OnePath({path}) {
       <div class="deeds"><${Act} kind="danger" sure=${`${each.path}, held by ${who(each.agent, each.session)}, is free then; its next edit there will be refused if somebody else takes it.`} act=${() => deeds.releasePath(each)}>Release ${each.path} from ${who(each.agent, each.session)}<//></div>`)}
     <${Failure} of=${refused} />
     <h2>Its story</h2>${!reply && !refused ? html`<${Still} />` : null}
-    <ol class="story">${(reply?.events || []).map(event => html`<li class=${loudness({...event, data: event})} key=${event.id}><a class="when" href=${href({panel: ['event', String(event.id)]})}>${hour(event.at)}</a><span class="what"><${Agent} agent=${event.agent} session=${event.session} /> ${HISTORY[event.type] || event.type.replaceAll('_', ' ')} ${event.path !== path ? html`<code>${event.path}</code>` : ''} ${event.why && !/^(release)$/.test(event.why) ? html`<span class="dim">(${event.why.replaceAll('_', ' ')})</span>` : ''} ${event.type === 'refused' ? html`<${Parts} parts=${reason({...event, subject: event.path})} />${event.until && html`<span class="dim">, with a lease until ${hour(event.until)} as it stood then</span>`}` : event.message || event.purpose ? html`<span class="dim">${event.message || event.purpose}</span>` : ''}</span></li>`)}</ol>
+    <ol class="story">${(reply?.events || []).map(event => html`<li class=${loudness({...event, data: event})} key=${event.id}><a class="when" href=${href({panel: ['event', String(event.id)]})}>${hour(event.at)}</a><span class="what"><${Agent} agent=${event.agent} session=${event.session} /> ${HISTORY[event.type] || event.type.replaceAll('_', ' ')}${event.path !== path ? html` <code>${event.path}</code>` : ''} ${event.why && !/^(release)$/.test(event.why) ? html`<span class="dim">(${event.why.replaceAll('_', ' ')})</span> ` : ''}${event.type === 'refused' ? html`<${Parts} parts=${reason({...event, subject: event.path})} />${event.until && html`<span class="dim">, with a lease until ${hour(event.until)} as it stood then</span>`}` : event.message || event.purpose ? html`<span class="dim">${event.message || event.purpose}</span>` : ''}</span></li>`)}</ol>
     ${reply && !reply.events.length && html`<p class="dim">Nothing is known of it yet.</p>`}
   </article>`
 }
@@ -283,6 +284,6 @@ function OneMessage({id}) {
     ${mine && html`<h2>Task</h2><ul class="relations"><li><${Task} task=${mine} bare />${mine.agent && html`<span>in the hands of <${Agent} agent=${mine.agent} session=${mine.session} />, until <${Hour} at=${mine.lease_expires_at} /></span>`}</li></ul>${mine.late_result && html`<p class="dim">Came too late: ${mine.late_result}</p>`}`}
     <div class="deeds">${message.to === 'human' && ['queued', 'seen'].includes(message.state) && html`<${Act} act=${async () => { const said = await deeds.acceptMessage(message); again(); return said }}>I take it<//>`}
       ${message.held_back && message.state === 'queued' && html`<${Act} sure=${`${nick(message.to)} will read it.`} act=${() => deeds.passMessage(message)}>Let it through<//>`}</div>
-    ${message.from !== 'human' && message.from !== 'clearway' && html`<form class="stack" onSubmit=${answer}><label>Answer ${nick(message.from)}<textarea rows="3" value=${text} onInput=${event => type(event.target.value)}></textarea></label><${Failure} of=${failed} /><p><button disabled=${!text.trim()}>Send</button></p></form>`}
+    ${message.from !== 'human' && message.from !== 'clearway' && html`<form class="stack" onSubmit=${answer}><${Completed} label=${`Answer ${nick(message.from)}`} rows="3" value=${text} set=${type} onKeyDown=${event => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && answer(event)} /><${Failure} of=${failed} /><p><button disabled=${!text.trim()}>Send</button></p></form>`}
   </article>`
 }
