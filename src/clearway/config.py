@@ -121,12 +121,21 @@ def flag(environ: Mapping[str, str], name: str) -> bool:
 def home(environ: Mapping[str, str]) -> str:
     """The folder of all state: CLEARWAY_HOME, else this system's place for a user's data."""
     chosen = environ.get("CLEARWAY_HOME", "")
-    if chosen:
-        return os.path.realpath(os.path.expanduser(chosen))
-    found = platforms.data_directory(environ)
+    found = os.path.expanduser(chosen) if chosen else platforms.data_directory(environ)
     if found is None:
         raise Refusal("STORAGE_CONFIGURATION", "Neither CLEARWAY_HOME nor HOME is set; set one of them to a folder.")
+    if not is_text(found):
+        raise Refusal("STORAGE_CONFIGURATION", "The path of the home is not UTF-8; name another in CLEARWAY_HOME.")
     return os.path.realpath(found)
+
+
+def is_text(path: str) -> bool:
+    """Whether a path is UTF-8: files can have any bytes for a name, and a room keeps text."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def secret(home_folder: str, clock: clocks.Clock) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
 
 TYPE_CHECKING = False
@@ -227,15 +228,30 @@ def make_private(folder: str) -> None:
 
 
 def keep_private(path: str) -> bool:
-    """Take from others what they could do with our file or folder. Whether they could do anything."""
+    """Take from others what they could do with our file or folder. Whether they could do anything. A device, and a folder
+    with a sticky bit, are everybody's: whoever names one by mistake does not close it to all."""
     try:
         mode = os.stat(path).st_mode
-        if mode & 0o077:
+        if mode & 0o077 and (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) and not mode & stat.S_ISVTX:
             os.chmod(path, mode & 0o700)
             return True
     except OSError:
         pass  # not there yet, or not ours to change: opening says what is wrong
     return False
+
+
+def is_open(path: str) -> bool:
+    """Whether others can do anything with it."""
+    try:
+        return bool(os.stat(path).st_mode & 0o077)
+    except OSError:
+        return False
+
+
+def is_everybodys(folder: str) -> bool:
+    """Whether all users may put their files there, as in /tmp."""
+    mode = os.stat(folder).st_mode
+    return stat.S_ISDIR(mode) and bool(mode & stat.S_ISVTX) and bool(mode & stat.S_IWOTH)
 
 
 def keep_all_private(path: str) -> None:

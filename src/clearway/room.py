@@ -302,6 +302,7 @@ def open_room_file(
 
 MACHINE = "machine"
 _OURS = ("secret", "environment", "machine.db", "rooms", "run", "backups")  # in a home, which may hold other things
+_SHALLOW = 2  # names in the path of a folder that may well be the system's, as /etc and /var/lib
 
 
 def beat_folder(home: str) -> str:
@@ -341,9 +342,26 @@ def _opened(
     return Room(engine, found, home=home, clock=clock, liveness=liveness or Liveness(), beats=beats)
 
 
+def is_home_of_others(home: str) -> bool:
+    """Whether a home is a folder that others need as it is: a person's own, one above that, or one of the system's."""
+    person = os.path.realpath(os.path.expanduser("~"))
+    if f"{person}/".startswith(f"{home.rstrip('/')}/"):
+        return True
+    try:
+        return home.count("/") <= _SHALLOW and not all(name.startswith(_OURS) for name in os.listdir(home))
+    except OSError:
+        return False
+
+
 def _keep_private(home: str) -> None:
     """State is its owner's alone. Whoever opened the house to others may have opened all that is ours in it."""
-    if not platforms.keep_private(home):
+    if not platforms.is_open(home):
+        return
+    if platforms.is_everybodys(home):
+        raise Refusal(
+            "STORAGE_CONFIGURATION", f"All users may write in {home}; name a folder of your own in CLEARWAY_HOME."
+        )
+    if is_home_of_others(home) or not platforms.keep_private(home):
         return
     try:
         names = os.listdir(home)
@@ -413,7 +431,10 @@ def _scope(tx: Tx, operation: Operation) -> str:
 
 def _once(tx: Tx, operation: Operation, key: str, values: dict[str, Any]) -> dict[str, Any]:
     """Answer a keyed request once; the same request under the same key gets the same answer again, token included."""
-    asked = token_hash(wire.dumps(sorted(values.items())))
+    from clearway.op import defaults
+
+    usual = defaults(operation.function)  # saying what goes without saying is the same request
+    asked = token_hash(wire.dumps(sorted((name, value) for name, value in values.items() if value != usual.get(name))))
     known = _known(tx, operation, key)
     if known is not None:
         if known.request_hash != asked:

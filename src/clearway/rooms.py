@@ -93,8 +93,9 @@ class Rooms:
     def of_folder(self, folder: str) -> Room:
         """The room of the repository in which someone works. PROJECT_NOT_FOUND outside of any."""
         try:
+            folder.encode()
             found = repository.holding(os.path.realpath(folder)) if os.path.isabs(folder) else None
-        except ValueError:
+        except ValueError:  # a NUL, or bytes that are no text
             raise Refusal("PATH_INVALID", "The folder you work in is not a path; name an existing folder.") from None
         if found is None and os.path.isabs(folder):
             from clearway import worktrees

@@ -530,7 +530,9 @@ def _refuse(error: apsw.Error | OSError, path: str) -> NoReturn:
         ) from error
     if isinstance(error, (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError, OSError)):
         raise Refusal(
-            "STORAGE_FAILURE", f"The room at {path} cannot be used: {_reason(error)}; nothing was changed."
+            "STORAGE_FAILURE",
+            f"The room at {path} cannot be used: {_reason(error)}; nothing was changed. See that its disk has room and "
+            "that you may write there, or name another folder in CLEARWAY_HOME.",
         ) from error
     raise error
 

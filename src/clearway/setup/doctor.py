@@ -26,7 +26,7 @@ from clearway.db.tx import Tx
 from clearway.errors import Refusal
 from clearway.guard import shellparse, strangers
 from clearway.repository import Repository
-from clearway.room import Room
+from clearway.room import Room, is_home_of_others
 from clearway.rooms import Rooms
 from clearway.setup import githooks, readiness, registrations, upkeep, waits
 from clearway.setup.connect import CLIENTS
@@ -164,11 +164,16 @@ def _environment(settings: Settings) -> Check:
 
 
 def _home(settings: Settings) -> Check:
-    if not os.path.lexists(settings.home):
-        return _check("home", OK, f"{settings.home} is not there yet; the first command makes it")
-    if not os.path.isdir(settings.home):
+    there = settings.home
+    while not os.path.lexists(there):
+        there = os.path.dirname(there)
+    if not os.path.isdir(there):
         fix = "move it away, or set CLEARWAY_HOME to a folder"
-        return _check("home", PROBLEM, f"{settings.home} is not a folder", fix)
+        return _check("home", PROBLEM, f"{there} is not a folder", fix)
+    if there != settings.home:
+        return _check("home", OK, f"{settings.home} is not there yet; the first command makes it")
+    if platforms.is_everybodys(there):
+        return _check("home", PROBLEM, f"all users may write in {there}", "set CLEARWAY_HOME to a folder of your own")
     return _check("home", OK, settings.home)
 
 
@@ -188,8 +193,9 @@ def _modes(settings: Settings) -> Check:
 
 
 def open_to_others(home: str) -> list[str]:
-    """What other users of this machine could reach."""
-    return [path for path in _state(home) if _is_wide(path)]
+    """What other users of this machine could reach. A home that is more than ours stays as it is."""
+    found = [path for path in _state(home) if _is_wide(path)]
+    return found[1:] if found[:1] == [home] and is_home_of_others(home) else found
 
 
 def _first(paths: list[str]) -> str:

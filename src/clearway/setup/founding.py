@@ -17,7 +17,7 @@ from clearway.db.tx import Tx
 from clearway.errors import Refusal
 from clearway.limits import TITLE_CHARS_MAX
 from clearway.repository import Repository
-from clearway.room import Room, open_room
+from clearway.room import Room, known_address, open_room
 from clearway.rooms import Rooms
 
 SQL = statements(__file__)
@@ -52,8 +52,12 @@ def found(rooms: Rooms, place: Repository, *, database: str = "", name: str = ""
 
 def _here(rooms: Rooms, place: Repository, name: str) -> Founded:
     if config.read_pointer(place.root) is not None:
+        team = config.read_team(place.root)
+        is_strange = team is not None and known_address(rooms.folder(team)) is None
+        way = "clearway init --database DSN" if is_strange else "clearway connect"
         raise Refusal(
-            "PROJECT_ALREADY_INITIALIZED", f"{place.root} has its {config.POINTER} already; nothing was changed."
+            "PROJECT_ALREADY_INITIALIZED",
+            f"{place.root} has its {config.POINTER} already; nothing was changed. Go on with {way}.",
         )
     room = rooms.of_repository(place)  # before the pointer: it may name only a room that opens
     issues = _prepared(room, name)

@@ -18,7 +18,7 @@ from clearway import repository, worktrees
 from clearway.config import Caller, Settings
 from clearway.db import statements
 from clearway.errors import Refusal
-from clearway.room import MACHINE, open_machine_room, open_room
+from clearway.room import MACHINE, is_home_of_others, open_machine_room, open_room
 from clearway.setup import connect, githooks, services
 from clearway.setup.connect import files
 from clearway.setup.connect.shapes import Change
@@ -27,6 +27,8 @@ SQL = statements(__file__)
 _RUN = "run"
 _OURS = ("rooms", _RUN, "secret", "environment", "config.toml", "backups", "services")
 _OURS_BEGIN = ("machine.db",)
+_PERHAPS_OURS = ("environment", "config.toml", "backups", "services")  # in a folder that is a home of others, too
+_RUN_HOLDS = ("beat", "known", "host.lock")
 _LOCK_WAIT_MS = 2_000
 
 
@@ -76,6 +78,9 @@ def plan(settings: Settings, root: str, *, data: bool) -> Removal:
     removal.services = {unit: services.remove(removal.machine, unit) for unit in services.installed(removal.machine)}
     here = [name for name in _OURS if os.path.lexists(os.path.join(settings.home, name))]
     here += [name for name in _listed(settings.home) if name.startswith(_OURS_BEGIN)]
+    if is_home_of_others(settings.home):
+        is_run = any(os.path.lexists(os.path.join(settings.home, _RUN, name)) for name in _RUN_HOLDS)
+        here = [name for name in here if name not in _PERHAPS_OURS and (name != _RUN or is_run)]
     removal.marks = _marks(roots) if data else []
     if not data:
         here = [name for name in here if name == _RUN]

@@ -1,0 +1,65 @@
+"""Folders and homes that cannot serve: one sentence with a code and a way out, never a defect."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from tests.surfaces.conftest import Terminal
+
+COMMANDS = ["init", "room", "status", "issue list", "owner src/a.py", "doctor", "git-hooks install", "web", "stats", ""]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_folder_whose_name_is_no_text_is_said_to_be_one(terminal: Terminal, command: str) -> None:
+    """P28's kind: a repository that was named in another encoding."""
+    odd = Path(os.fsdecode(os.fsencode(terminal.folder.parent) + b"/shop-\xfc"))
+    terminal.folder.rename(odd)
+    refused = terminal(*command.split(), folder=odd)
+    assert refused.code == "PATH_INVALID" and "another name" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("home", "code"),
+    [
+        ("", "STORAGE_CONFIGURATION"),
+        ("no-\udcfc", "STORAGE_CONFIGURATION"),
+        ("/dev/null", "STORAGE_FAILURE"),
+        ("/proc/nowhere", "STORAGE_FAILURE"),
+    ],
+)
+def test_a_home_that_cannot_serve_is_told_with_the_way_out(terminal: Terminal, home: str, code: str) -> None:
+    """C37: also where no home is set at all, as in a container."""
+    refused = terminal("room", CLEARWAY_HOME=home, HOME="")
+    assert refused.code == code and "CLEARWAY_HOME" in refused.err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root could close them")
+def test_what_is_not_ours_alone_is_not_closed_to_others(terminal: Terminal, tmp_path: Path) -> None:
+    """A device, a folder of everybody, and a person's home that is named by mistake stay as they are."""
+    person = Path(terminal.environ["HOME"])
+    device, everybodys = tmp_path / "device", tmp_path / "everybodys"
+    os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    everybodys.mkdir()
+    (person / "backups").mkdir()
+    for place, mode in ((device, 0o666), (everybodys, 0o1777), (person, 0o755), (person / "backups", 0o755)):
+        place.chmod(mode)
+    for place, code in ((device, "STORAGE_FAILURE"), (everybodys, "STORAGE_CONFIGURATION")):
+        assert terminal("room", CLEARWAY_HOME=str(place)).code == code
+        assert terminal("doctor", CLEARWAY_HOME=str(place)).status == 1
+    assert terminal("issue", "create", "Ship", CLEARWAY_HOME=str(person)).status == 0
+    terminal("doctor", "--repair", CLEARWAY_HOME=str(person))
+    gone = terminal("--json", "uninstall", "--data", "--write", CLEARWAY_HOME=str(person)).json["removed"]
+    assert str(person / "rooms") in gone and str(person / "backups") not in gone
+    found = [stat.S_IMODE(place.stat().st_mode) for place in (device, everybodys, person, person / "backups")]
+    assert found == [0o666, 0o1777, 0o755, 0o755]
+
+
+def test_a_second_init_says_how_to_go_on(terminal: Terminal) -> None:
+    """I7: no dead end, on the machine that made the room or on the next."""
+    terminal("init")
+    assert "clearway connect" in terminal("init").err
+    assert "clearway connect" in terminal("init", CLEARWAY_HOME=str(terminal.folder.parent / "next")).err
+    assert terminal("issue", "create", "Ship", CLEARWAY_HOME=str(terminal.folder.parent / "next")).status == 0
