@@ -228,8 +228,8 @@ def make_private(folder: str) -> None:
 
 
 def keep_private(path: str) -> bool:
-    """Take from others what they could do with our file or folder. Whether they could do anything. A device, and a folder
-    with a sticky bit, are everybody's: whoever names one by mistake does not close it to all."""
+    """Take from others what they could do with our file or folder. Whether they could do anything. A device is
+    everybody's, as is a folder with a sticky bit: whoever names one by mistake does not close it to all."""
     try:
         mode = os.stat(path).st_mode
         if mode & 0o077 and (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) and not mode & stat.S_ISVTX:
