@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.surfaces.hosted import hosted
+from tests.surfaces.hosted import Hosted, hosted
 from tests.web.busy import Room
 from tests.web.conftest import Person
+from tests.web.crowd import crowd
 
 
 def sees(page: Any, selector: str, text: str) -> Any:
@@ -16,9 +17,15 @@ def sees(page: Any, selector: str, text: str) -> Any:
     return found
 
 
-def test_a_person_sees_what_happens_and_acts(room: Room, person: Person) -> None:
+def test_a_person_sees_what_happens_and_acts(room: Room, person: Person, host: Hosted) -> None:
+    """While fifty others watch, all of whom hear all of it, and one tries to break in, who gets nothing (P64)."""
+    with crowd(host, room) as intruder:
+        _a_day(room, person.come_in())
+        assert intruder.tried  # it was at the door all the while
+
+
+def _a_day(room: Room, page: Any) -> None:
     room.ask("create_issue", "human", title="Claim in one transaction", status="ready")
-    page = person.come_in()
     sees(page, ".column.ready .card", "Claim in one transaction")
     # The board moves as an agent works.
     room.hook("start", "claude-code", source="startup")
