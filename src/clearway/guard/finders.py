@@ -160,6 +160,17 @@ def only_leaves_out(pattern: str) -> bool:
     return all(f".{name}" in NOBODYS or name in NOBODYS for name in names)
 
 
+def endings(pattern: str, *, extended: bool) -> list[str]:
+    """The endings that an expression like `\\.py$` or `\\.(js|ts)$` asks for; none if it asks for anything else."""
+    if pattern[-1:] != "$" or pattern[:2] != "\\.":
+        return []
+    names = pattern[2:-1]
+    if extended and names[:1] == "(" and names[-1:] == ")":
+        names = names[1:-1]
+    each = names.split("|") if extended else [names]
+    return [f".{name}" for name in each] if all(name.isalnum() for name in each) else []
+
+
 def _path(pattern: str) -> list[str] | None:
     """`./deploy/*` and `*/name/*`, in which a star reaches across folders; None for what is less simple."""
     front = pattern.startswith("*/")

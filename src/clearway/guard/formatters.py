@@ -43,12 +43,17 @@ _BLACK_VALUED = "-l --line-length -t --target-version --config --include --exclu
 _RUFF_VALUED = "--config --select --ignore --line-length --target-version --extend-select --output-format --exclude"
 
 FORMATTERS: dict[str, Formatter] = {
+    "2to3": Formatter(".py", asked="-w --write", valued="-f --fix -x --nofix -o --output-dir"),
     "add-trailing-comma": Formatter(".py"),
+    "ast-grep": Formatter(
+        "", asked="-U --update-all", verbs="run scan", valued="-p --pattern -r --rewrite -l --lang -c", alone=True
+    ),
     "astyle": Formatter(_C),
     "autoflake": Formatter(".py", asked="-i --in-place", dry="-c --check", valued="--imports --exclude"),
     "autopep8": Formatter(".py", asked="-i --in-place", dry="-d --diff", valued="--select --ignore --max-line-length"),
     "biome": Formatter(_WEB, asked="--write --apply --fix --apply-unsafe", verbs="check format lint", alone=True),
     "black": Formatter(".py .pyi .ipynb", dry="--check --diff --version", valued=_BLACK_VALUED),
+    "buf": Formatter(".proto", asked="-w --write", verbs="format", alone=True),
     "clang-format": Formatter(_C, asked="-i", dry="--dry-run -n"),
     "cmake-format": Formatter(".txt .cmake", asked="-i --in-place"),
     "codespell": Formatter("", asked="-w --write-changes", valued="-S --skip -L --ignore-words-list -I"),

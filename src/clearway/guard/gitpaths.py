@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _GIT_VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"})
 _RESTORE_VALUED = frozenset({"-s", "--source", "--conflict", "--pathspec-from-file"})
 _CHECKOUT_VALUED = frozenset({"-b", "-B", "--orphan", "--conflict", "--pathspec-from-file"})
+_NEW_VALUED = frozenset("-b -B --branch --depth --name --origin --output-directory --reason --reference".split())
 _WHOLE = frozenset({".", ":/", "*", "./", ":", "..", ":(top)"})
 
 
@@ -28,7 +29,7 @@ def _git(run: Run) -> Goals:
         return []
     paths = _PATHS.get(words[0].text)
     if paths is None:
-        return _written(words)
+        return _written(run, words)
     folder = None
     for text, value in options:
         if text in {"-C", "--work-tree"} and value is not None:
@@ -43,10 +44,21 @@ def _git(run: Run) -> Goals:
     return [(goal, action) for found, action in paths(inner, words[1:]) for goal in under(folder, [found])]
 
 
-def _written(words: list[Value]) -> Goals:
-    """`git diff --output=FILE`, `git archive -o FILE`."""
-    options, _ = split_options(words[1:], frozenset({"--output", "-o"}), anywhere=True)
-    names = {"--output", "-o"} if words[0].text == "archive" else {"--output"}
+def _written(run: Run, words: list[Value]) -> Goals:
+    """`git diff --output=FILE`, `git archive -o FILE`, `git bundle create FILE`, `git format-patch -o FOLDER`, and the
+    folder that a clone or a worktree is made in."""
+    verb, *rest = words
+    options, operands = split_options(rest, _NEW_VALUED | {"--output", "-o"}, anywhere=True)
+    if verb.text == "bundle":
+        return edits(operands[1:2]) if operands and operands[0].text == "create" else []
+    made = operands[1:2] if verb.text == "clone" else []
+    if verb.text in {"worktree", "submodule"} and operands and operands[0].text == "add":
+        made = operands[1:2] if verb.text == "worktree" else operands[2:3]
+    elif verb.text == "format-patch":
+        made = [value for text, value in options if text in {"-o", "--output-directory"} and value is not None]
+    for folder in made:  # what comes there is new; whoever holds the place is asked
+        run.walk.suspect(folder, run.scope)
+    names = {"--output", "-o"} if verb.text == "archive" else {"--output"}
     return edits(value for text, value in options if text in names and value is not None)
 
 

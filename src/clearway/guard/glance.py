@@ -36,7 +36,7 @@ _HARMLESS_NAMES = frozenset({"GIT_DIR", "GIT_OPTIONAL_LOCKS", "GIT_PAGER", "GIT_
 _BEFORE = frozenset("! then do else elif if while until".split())
 _NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./+:@%,")
 _BRACKETS = frozenset({"[", ":"})
-_PARTS = str.maketrans(dict.fromkeys("=,/:", " "))
+_PARTS = str.maketrans(dict.fromkeys("=,/:@", " "))
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 

@@ -151,21 +151,45 @@ def _sqlite(run: Run) -> Goals:
     commands += [value for text, value in options if text == "-cmd" and value is not None]
     if any(not command.texts for command in commands):
         run.walk.unknown = True
+    for command in commands:
+        run.walk.suspect(Value(name for text in command.texts for name in _dumped_to(text)), run.scope)
     spoken = [word.strip("(;") for command in commands for text in command.texts for word in text.lower().split()]
     return edits(words[:1]) if not _CHANGING_SQL.isdisjoint(spoken) else []
 
 
+def _dumped_to(text: str) -> Iterator[str]:
+    """The files behind `.output`, `.once` and `.backup`."""
+    for line in text[:SCRIPT_CHARS_MAX].split("\n"):
+        words = line.split()
+        if len(words) > 1 and words[0] in {".output", ".once", ".backup", ".save"}:
+            yield words[-1].strip("'\"")
+
+
 _CHANGING_SQL = frozenset("alter create delete drop insert reindex replace update vacuum .import .restore".split())
+
+
+def _strip(run: Run) -> Goals:
+    options, words = split_options(run.arguments, frozenset("-K -N -R -o -F".split()), anywhere=True)
+    named = [value for text, value in options if text == "-o" and value is not None]
+    return edits(named or words)
+
+
+def _line_ends(run: Run) -> Goals:
+    """`dos2unix FILE...`, or `dos2unix -n OLD NEW`."""
+    options, words = split_options(run.arguments, frozenset({"-c", "--convmode"}), anywhere=True)
+    given = {text for text, _ in options}
+    return edits(words[1::2] if given & {"-n", "--newfile"} else [] if given & {"-i", "--info"} else words)
+
 
 TABLE: dict[str, Callable[[Run], Goals]] = {
     "awk": _awk,
-    "dos2unix": _replacing(0, valued="-c --convmode"),
+    "dos2unix": _line_ends,
     "ed": _line_editor,
     "emacs": _editor,
     "ex": _editor,
     "gawk": _awk,
     "gsed": _sed,
-    "mac2unix": _replacing(0),
+    "mac2unix": _line_ends,
     "mawk": _awk,
     "nvim": _editor,
     "objcopy": _objcopy,
@@ -179,8 +203,8 @@ TABLE: dict[str, Callable[[Run], Goals]] = {
     "sd": _replacing(2, dry="-p --preview", valued="-n --max-replacements -f --flags"),
     "sed": _sed,
     "sqlite3": _sqlite,
-    "strip": _replacing(0, valued="-K -N -R -o -F"),
-    "unix2dos": _replacing(0),
+    "strip": _strip,
+    "unix2dos": _line_ends,
     "vi": _editor,
     "vim": _editor,
     "yq": _yq,

@@ -283,6 +283,7 @@ TABLE: dict[str, Callable[[Run], Goals]] = {
     "link": _link,
     "ln": _ln,
     "mkfifo": _named("-m --mode"),
+    "mknod": lambda run: edits(split_options(run.arguments, frozenset({"-m", "--mode"}))[1][:1]),
     "mv": _mv,
     "podman": _docker_cp,
     "rename": _rename,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from clearway.guard.goals import base_name, beside, deletes, edits, in_folder, under
+from clearway.guard.goals import base_name, beside, deletes, edits, in_folder, landed, under
 from clearway.guard.shellglobs import SOME
 from clearway.guard.shellwords import Value
 from clearway.guard.writers import split_options
@@ -167,7 +167,9 @@ def _seven(run: Run) -> Goals:
     action = operands[0].text if operands else None
     if action in {"x", "e"}:
         into = next((word.text[2:] for word in words if (word.text or "").startswith("-o") and word.text), None)
-        return _unpacked(run, None, Value((into,)) if into else None, operands[2:], _in_zip)
+        return _unpacked(
+            run, operands[1] if len(operands) > 1 else None, Value((into,)) if into else None, operands[2:], _in_zip
+        )
     return edits(operands[1:2]) if action in {"a", "u", "d", "rn"} else []
 
 
@@ -257,12 +259,86 @@ def _every(run: Run) -> Goals:
     return edits(word for word in run.arguments if "." in (word.text or "") and not (word.text or "").startswith("-"))
 
 
+def _copied(*verbs: str, behind: str = "") -> Callable[[Run], Goals]:
+    """`kubectl cp pod:/x FILE`: what is fetched to here. behind: a word before the verb."""
+
+    def goals(run: Run) -> Goals:
+        words = split_options(run.arguments, frozenset({"-c", "--container", "-n", "--namespace"}), anywhere=True)[1]
+        if behind and words and words[0].text == behind:
+            words = words[1:]
+        if len(words) < 3 or words[0].text not in verbs:
+            return []
+        *sources, goal = words[1:]
+        if any(":" in text for text in goal.texts):
+            return []
+        return edits(landed(run, [source.map(_without_host) for source in sources], goal))
+
+    return goals
+
+
+def _without_host(text: str) -> str:
+    return text.rpartition(":")[2]
+
+
+def _cmake(run: Run) -> Goals:
+    """`cmake -E copy A B`, `cmake -E rm FILE`."""
+    words = run.arguments
+    if len(words) < 3 or words[0].text != "-E":
+        return []
+    verb, rest = words[1].text or "", [word for word in words[2:] if not (word.text or "").startswith("-")]
+    if verb in {"rm", "remove", "remove_directory", "touch"}:
+        return deletes(rest)
+    if verb == "rename":
+        return deletes(rest)
+    return edits(landed(run, rest[:-1], rest[-1])) if verb.startswith("copy") and len(rest) > 1 else []
+
+
+def _protoc(run: Run) -> Goals:
+    """`protoc --python_out=FOLDER x.proto`: whatever it makes there."""
+    for word in run.arguments:
+        option, sign, folder = (word.text or "").partition("=")
+        if sign and option[:2] == "--" and option.endswith("_out"):
+            run.walk.suspect(Value((os.path.join(folder.rpartition(":")[2] or ".", SOME),)), run.scope)
+    run.walk.ran_programs = True
+    return []
+
+
+def _into(files: str, folders: str, valued: str = "") -> Callable[[Run], Goals]:
+    """A program that writes to a file, or whatever it makes to a folder, behind these options."""
+    whole = _behind(files, f"{folders} {valued}")
+    names = frozenset(folders.split())
+    every = names | frozenset(files.split()) | frozenset(valued.split())
+
+    def goals(run: Run) -> Goals:
+        for folder in _given(split_options(run.arguments, every, anywhere=True)[0], names):
+            run.walk.suspect(in_folder(folder, SOME), run.scope)
+        run.walk.ran_programs = True
+        return whole(run)
+
+    return goals
+
+
+def _python_archive(listed: Callable[[str], list[str] | None]) -> Callable[[Run], Goals]:
+    """`python -m zipfile -e FILE FOLDER`."""
+
+    def goals(run: Run) -> Goals:
+        words = run.arguments
+        verb = words[0].text if words else ""
+        if verb in {"-e", "--extract"} and len(words) > 1:
+            return _unpacked(run, words[1], words[2] if len(words) > 2 else None, [], listed)
+        return edits(words[1:2]) if verb in {"-c", "--create"} else []
+
+    return goals
+
+
 TABLE: dict[str, Callable[[Run], Goals]] = {
     "7z": _seven,
     "7za": _seven,
     "7zz": _seven,
     "ar": _ar,
     "as": _behind("-o"),
+    "aws": _copied("cp", "mv", "sync", behind="s3"),
+    "babel": _into("-o --out-file", "-d --out-dir"),
     "base64": _behind("-o --output", "-i -w -b"),
     "bsdtar": _tar,
     "bunzip2": _compressing(".bz2", undo=True),
@@ -271,20 +347,24 @@ TABLE: dict[str, Callable[[Run], Goals]] = {
     "cc": _compiler,
     "clang": _compiler,
     "clang++": _compiler,
+    "cmake": _cmake,
     "convert": _last(),
     "curl": _curl,
     "dot": _behind("-o"),
-    "esbuild": _behind("--outfile"),
+    "esbuild": _into("--outfile", "--outdir"),
     "ffmpeg": _last(),
     "g++": _compiler,
     "gcc": _compiler,
     "gpg": _behind("-o --output", "-r -u --recipient"),
+    "gsutil": _copied("cp", "mv", "rsync"),
     "gtar": _tar,
     "gunzip": _compressing(".gz", undo=True),
     "gzip": _compressing(".gz"),
     "iconv": _behind("-o --output", "-f -t --from-code --to-code"),
     "inkscape": _behind("-o --export-filename --export-png"),
     "jar": _jar,
+    "json.tool": lambda run: edits(split_options(run.arguments, frozenset({"--indent"}), anywhere=True)[1][1:2]),
+    "kubectl": _copied("cp"),
     "ld": _behind("-o"),
     "lz4": _compressing(".lz4", keeps=True),
     "magick": _last(),
@@ -295,11 +375,17 @@ TABLE: dict[str, Callable[[Run], Goals]] = {
         if any((word.text or "") in {"-U", "--update"} for word in run.arguments)
         else _behind("-o --output-file")(run)
     ),
+    "mysqldump": _behind("-r --result-file", "-u -h -P --user --host --port"),
     "openssl": _behind("-out -keyout -writerand"),
     "pandoc": _behind("-o --output"),
     "pdftotext": lambda run: edits(
         split_options(run.arguments, frozenset({"-f", "-l", "-enc"}), anywhere=True)[1][1:2]
     ),
+    "pg_dump": _behind("-f --file", "-d -h -p -U -t -n -F -j --dbname --host --port --username --table --format"),
+    "protoc": _protoc,
+    "psql": _behind("-o --output", "-c -d -f -h -p -U -v --command --dbname --file --host --port --username --set"),
+    "rclone": _copied("copy", "copyto", "move", "moveto", "sync"),
+    "rollup": _into("-o --file", "-d --dir", "-i --input -c --config -f --format -n --name"),
     "rsvg-convert": _behind("-o --output"),
     "rustc": _behind("-o"),
     "sass": lambda run: edits(split_options(run.arguments, anywhere=True)[1][1:2]),
@@ -311,6 +397,8 @@ TABLE: dict[str, Callable[[Run], Goals]] = {
     "sox": _last(),
     "ssh-keygen": _behind("-f", "-t -b -C -N -m"),
     "tar": _tar,
+    "tarfile": _python_archive(_in_tar),
+    "terser": _behind("-o --output"),
     "tidy": lambda run: (
         edits(split_options(run.arguments, frozenset({"-o", "-f"}), anywhere=True)[1])
         if any((word.text or "") in {"-m", "-modify"} for word in run.arguments)
@@ -318,6 +406,8 @@ TABLE: dict[str, Callable[[Run], Goals]] = {
     ),
     "time": _behind("-o --output", "-f --format"),
     "tree": _behind("-o", "-L -P -I"),
+    "tsc": _into("--outFile --tsBuildInfoFile", "--outDir --declarationDir", "-p --project -t --target -m --module"),
+    "uglifyjs": _behind("-o --output"),
     "unxz": _compressing(".xz", undo=True),
     "unzip": _unzip,
     "unzstd": _compressing(".zst", undo=True, keeps=True),
@@ -327,5 +417,6 @@ TABLE: dict[str, Callable[[Run], Goals]] = {
     "xsltproc": _behind("-o --output"),
     "xz": _compressing(".xz"),
     "zip": _zip,
+    "zipfile": _python_archive(_in_zip),
     "zstd": _compressing(".zst", keeps=True),
 }

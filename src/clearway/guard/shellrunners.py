@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from clearway import repository
-from clearway.guard.finders import find, found_by_name, only_leaves_out
+from clearway.guard.finders import endings, find, found_by_name, only_leaves_out
 from clearway.guard.goals import base_name, below, beside
 from clearway.guard.shell import of_windows
 from clearway.guard.shellglobs import ANY
@@ -149,12 +149,27 @@ def _lines(names: list[Value]) -> Value:
 
 
 def _grep(run: Run) -> Value:
-    """`grep -v node_modules`, behind a search: the same lines, as far as anybody may hold them."""
+    """Behind a search, `grep -v node_modules`: the same lines, as far as anybody may hold them; `grep '\\.py$'`: those
+    that end so."""
     options, words = split_options(run.arguments, anywhere=True)
     letters = "".join(text.lstrip("-") for text, _ in options)
-    if run.stdin is None or len(words) != 1 or letters.strip("Ev") or letters.count("v") != 1:
+    if run.stdin is None or len(words) != 1 or letters.strip("Ev"):
         return UNKNOWN
-    return run.stdin if only_leaves_out(words[0].text or "?") else UNKNOWN
+    if letters.count("v") == 1:
+        return run.stdin if only_leaves_out(words[0].text or "?") else UNKNOWN
+    asked = endings(words[0].text or "", extended="E" in letters) if "v" not in letters else []
+    if not asked:
+        return UNKNOWN
+    lines = [line for text in run.stdin.texts for line in text.split("\n") if line]
+    kept = [each + "\n" for line in lines for ending in asked for each in _ended(line, ending)]
+    return Value(dict.fromkeys(kept), known=False)
+
+
+def _ended(line: str, ending: str) -> list[str]:
+    """The part of what a line may be that ends so; with wildcards, it is any name."""
+    if line.endswith(ending):
+        return [line]
+    return [line + ending] if line.endswith(ANY) else []
 
 
 def _passes(run: Run) -> Value:

@@ -246,8 +246,9 @@ class Walk(Found):
         if name in scope.functions:
             return self._call(scope.functions[name], arguments, scope, fed)
         program = name.rpartition("/")[2]
+        program = program.partition("@")[0] or program  # `npx prettier@3`
         self.note(name, arguments, scope)
-        if program != name and not name.startswith(SYSTEM_FOLDERS):
+        if "/" in name and name[:1] != "@" and not name.startswith(SYSTEM_FOLDERS):
             self.start(Value((name,)), scope)
         run = Run(arguments, fed, scope, self)
         program = program if program in WRITERS else program.lower().removesuffix(".exe")
@@ -351,7 +352,7 @@ class Walk(Found):
             script = self.read_from(operands[0], fed)
         if script is None:
             self.ran_programs = True
-            if operands and not inline:
+            if operands and not inline and all(word.text != "-n" for word in arguments):  # which only checks it
                 self.start(operands[0], scope)
             return UNKNOWN
         scope.places = operands[2:] if inline else []

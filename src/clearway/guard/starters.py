@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 class Interpreter:
     """How to find the script: options in `valued` take a value, one of `inline` (a letter in any cluster, or a long
-    option) means that the text stands in the line, and operands in `words` come before it."""
+    option) means that the text stands in the line, or that nothing is run, and operands in `words` come before it."""
 
     __slots__ = ("inline", "letters", "valued", "words")
 
@@ -29,7 +29,7 @@ class Interpreter:
 _PYTHON = Interpreter("-W -X --check-hash-based-pycs", letters="cm")
 _NODE = Interpreter(
     "-r --require --import --loader --experimental-loader -C --conditions --env-file",
-    inline="--eval --print --run",
+    inline="--eval --print --run --check -c",
     letters="ep",
 )
 
@@ -46,14 +46,14 @@ INTERPRETERS: dict[str, Interpreter] = {
     "node": _NODE,
     "nodejs": _NODE,
     "osascript": Interpreter("-l -s", letters="e"),
-    "perl": Interpreter("-I", letters="eE"),
-    "php": Interpreter("-d -c -z", inline="--run", letters="rRB"),
+    "perl": Interpreter("-I", inline="-c", letters="eE"),
+    "php": Interpreter("-d -c -z", inline="--run -l --syntax-check", letters="rRB"),
     "pwsh": Interpreter("-WorkingDirectory", inline="-Command -c -EncodedCommand"),
     "pypy": _PYTHON,
     "python": _PYTHON,
     "pythonw": _PYTHON,
     "Rscript": Interpreter(letters="e"),
-    "ruby": Interpreter("-I -r -C -E", letters="e"),
+    "ruby": Interpreter("-I -r -C -E", inline="-c", letters="e"),
     "tclsh": Interpreter(),
     "ts-node": Interpreter("-P --project -r --require", inline="--eval --print", letters="ep"),
     "tsx": Interpreter("--tsconfig", inline="--eval --print", letters="ep"),

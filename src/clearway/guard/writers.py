@@ -121,26 +121,27 @@ def _option(text: str, valued: frozenset[str]) -> tuple[str, str, str]:
 
 _FAMILIES: dict[str, str] = {
     "movers": (
-        "aria2c chattr chgrp chmod chown cp csplit dd del-cli docker fallocate gcp ginstall gio gln gmv grm "
-        "install link ln mkfifo mv podman rename rimraf rm rmdir rsync scp setfacl shred split sponge srm tee "
-        "touch trash trash-put truncate uniq unlink xxd"
+        "aria2c chattr chgrp chmod chown cp csplit dd del-cli docker fallocate gcp ginstall gio gln gmv grm install "
+        "link ln mkfifo mknod mv podman rename rimraf rm rmdir rsync scp setfacl shred split sponge srm tee touch "
+        "trash trash-put truncate uniq unlink xxd"
     ),
     "inplace": (
         "awk dos2unix ed emacs ex gawk gsed mac2unix mawk nvim objcopy patch patchelf perl red replace rpl ruby sd sed "
         "sqlite3 strip unix2dos vi vim yq"
     ),
     "outputs": (
-        "7z 7za 7zz ar as base64 bsdtar bunzip2 bzip2 c++ cc clang clang++ convert curl dot esbuild ffmpeg g++ gcc "
-        "gpg gtar gunzip gzip iconv inkscape jar ld lz4 magick mogrify msgfmt msgmerge openssl pandoc pdftotext "
-        "rsvg-convert rustc sass script shuf sort sox ssh-keygen tar tidy time tree unxz unzip unzstd wget "
-        "wkhtmltopdf xmllint xsltproc xz zip zstd"
+        "7z 7za 7zz ar as aws babel base64 bsdtar bunzip2 bzip2 c++ cc clang clang++ cmake convert curl dot esbuild "
+        "ffmpeg g++ gcc gpg gsutil gtar gunzip gzip iconv inkscape jar json.tool kubectl ld lz4 magick mogrify msgfmt "
+        "msgmerge mysqldump openssl pandoc pdftotext pg_dump protoc psql rclone rollup rsvg-convert rustc sass script "
+        "shuf sort sox ssh-keygen tar tarfile terser tidy time tree tsc uglifyjs unxz unzip unzstd wget wkhtmltopdf "
+        "xmllint xsltproc xz zip zipfile zstd"
     ),
     "formatters": (
-        "add-trailing-comma astyle autoflake autopep8 biome black cargo-fmt clang-format cmake-format codespell "
-        "dart deno djlint docformatter dprint elm-format eslint gofmt gofumpt goimports golines google-java-format "
-        "indent isort ktlint markdownlint markdownlint-cli2 mdformat mix nixfmt ormolu oxlint php-cs-fixer phpcbf "
-        "prettier pyupgrade rubocop ruff rustfmt scalafmt shfmt sort-package-json sqlfluff standard standardrb "
-        "stylelint stylua swiftformat swiftlint taplo terraform tofu uncrustify yapf zig"
+        "2to3 add-trailing-comma ast-grep astyle autoflake autopep8 biome black buf cargo-fmt clang-format "
+        "cmake-format codespell dart deno djlint docformatter dprint elm-format eslint gofmt gofumpt goimports "
+        "golines google-java-format indent isort ktlint markdownlint markdownlint-cli2 mdformat mix nixfmt ormolu "
+        "oxlint php-cs-fixer phpcbf prettier pyupgrade rubocop ruff rustfmt scalafmt shfmt sort-package-json sqlfluff "
+        "standard standardrb stylelint stylua swiftformat swiftlint taplo terraform tofu uncrustify yapf zig"
     ),
     "packages": ("bun bundle cargo composer dotnet go npm pdm pip pip-compile pip3 pipenv pixi pnpm poetry uv yarn"),
     "gitpaths": ("git"),
@@ -203,6 +204,8 @@ def _git(run: Run) -> Value | None:
     more, files = split_options(words[1:], frozenset({"-p", "-C"}), anywhere=True)
     given = {option for option, _ in more}
     if given & {"--check", "--stat", "--numstat", "--summary"} and "--apply" not in given:
+        return None
+    if "--cached" in given:  # only in the index
         return None
     elsewhere = any(option in {"-C", "--work-tree"} for option, _ in options) or "--directory" in given
     if words[0].text == "am" or elsewhere:
@@ -320,22 +323,25 @@ SOMETIMES: dict[str, tuple[str, frozenset[str]]] = {
     name: (letters, frozenset(words.split()))
     for names, letters, words in (
         ("awk gawk mawk perl ruby", "i", ""),
+        ("aws", "", "cp mv sync"),
         ("base64 dot iconv pandoc rsvg-convert sort shuf tree xmllint xsltproc", "o", ""),
         ("bundle", "", "add install lock remove update"),
         ("cargo", "", "add fix fmt --fix generate-lockfile remove rm update"),
         ("curl", "oODc", "--stderr --hsts --etag-save --libcurl --trace"),
-        ("docker podman", "", "cp"),
+        ("cmake", "", "-E"),
+        ("docker kubectl podman", "", "cp"),
         ("eslint", "f", "--fix"),
         ("find", "", "-delete -exec -execdir -ok -okdir -fprint -fprint0 -fprintf -fls"),
         ("go", "o", "get mod fmt fix -coverprofile"),
         ("gofmt prettier", "w", ""),
-        ("gpg openssl", "o", ""),
+        ("gsutil rclone", "", "copy copyto cp move moveto mv rsync sync"),
+        ("gpg openssl psql", "o", ""),
         ("npm", "", "add audit dedupe i install pkg r remove rm shrinkwrap un uninstall up update version exec"),
         ("pip pip3", "t", "--target"),
         ("pnpm yarn bun", "", "add dedupe i install remove rm up update upgrade version dlx exec x"),
         ("poetry", "", "add install lock remove run update version"),
         ("ruff", "", "format --fix --fix-only --add-noqa --unsafe-fixes"),
-        ("sqlite3", "", "alter create delete drop insert reindex replace update vacuum"),
+        ("sqlite3", "", ".backup .once .output .save alter create delete drop insert reindex replace update vacuum"),
         ("terraform tofu", "", "fmt"),
         ("uv", "", "add lock remove run sync version"),
     )
