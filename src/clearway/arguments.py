@@ -401,9 +401,9 @@ class ChangesShape(TypedDict):
     status: Status
     parent_issue_id: IssueRef | None
     blocked_reason: Reason | None
-    labels: Labels
-    paths: IssuePaths
-    needs: Needs
+    labels: Labels | None
+    paths: IssuePaths | None
+    needs: Needs | None
     reserved_for: AgentName | None
 
 

@@ -219,10 +219,8 @@ class Patch(Record):
         return {name: found.get(name) for name in value}
 
     def schema(self) -> dict[str, Any]:
-        fields = {
-            name: {**kind.schema(), "type": ["string", "null"]} if name in self.nullable else kind.schema()
-            for name, kind in self.fields.items()
-        }
+        fields = {name: kind.schema() for name, kind in self.fields.items()}
+        fields |= {name: {**fields[name], "type": [fields[name]["type"], "null"]} for name in self.nullable}
         return {"type": "object", "properties": fields, "additionalProperties": False}
 
 
@@ -307,7 +305,7 @@ class ArtifactUri(Text):
 
 
 def is_address(uri: str) -> bool:
-    return uri.startswith(("http://", "https://"))
+    return uri[:8].lower().startswith(("http://", "https://"))  # a scheme has no case
 
 
 class ArtifactRecord(Record):

@@ -89,6 +89,14 @@ def op(
     return declare
 
 
+def defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    """What the arguments of an operation are that may be left out."""
+    code = function.__code__  # type: ignore[attr-defined]
+    given = function.__defaults__ or ()  # type: ignore[attr-defined]
+    first = code.co_argcount - len(given)
+    return dict(zip(code.co_varnames[first : code.co_argcount], given, strict=True))
+
+
 def operation_of(function: Callable[..., Any]) -> Operation:
     """The declaration of a function decorated with `@op`."""
     declared: Operation = function.operation  # type: ignore[attr-defined]

@@ -230,10 +230,10 @@ def _check_place(run: Run, room: Room, file: str, *, overwrite: bool) -> None:
         raise Refusal("PATH_INVALID", f"{shown} is where rooms are kept; choose another place.")
     if not os.path.lexists(file):
         return
-    if not overwrite:
-        raise Refusal("INVALID_ARGUMENT", f"{shown} is there already; --overwrite replaces it.")
     if not os.path.isfile(file):
         raise Refusal("PATH_INVALID", f"{shown} is no file.")
+    if not overwrite:
+        raise Refusal("INVALID_ARGUMENT", f"{shown} is there already; --overwrite replaces it.")
     _check_known(run, room, file)
 
 

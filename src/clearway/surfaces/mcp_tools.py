@@ -53,12 +53,21 @@ class Offer:
     def operation(self, name: str) -> Operation:
         known = self.operations.get(name)
         if known is None:
-            unlisted = f" in the profile {self.profile}; --tools full has it" if name in catalog.OPERATIONS else ""
-            message = f"There is no tool {quoted(name, 64)}{unlisted or '; call one that is listed'}."
             raise Refusal(
-                "INVALID_ARGUMENT", message, [{"field": "name", "code": "INVALID_ENUM", "message": "is not a tool"}]
+                "INVALID_ARGUMENT",
+                f"There is no tool {quoted(name, 64)}{self._instead(name)}.",
+                [{"field": "name", "code": "INVALID_ENUM", "message": "is not a tool"}],
             )
         return known
+
+    def _instead(self, name: str) -> str:
+        """Where what is not listed can be had."""
+        operation = catalog.OPERATIONS.get(name)
+        if operation is None:
+            return "; call one that is listed"
+        if operation.tool:
+            return f" in the profile {self.profile}; --tools full has it"
+        return f"; on the command line it is clearway {operation.cli or f'call {name}'}"
 
     def lists(self) -> dict[str, dict[str, Any]]:
         """The methods that ask what is there, with their results."""

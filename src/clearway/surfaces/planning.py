@@ -45,6 +45,8 @@ def _read(run: Run, file: str, form: str | None) -> PlanFile:
     if form is not None and form not in planfiles.FORMATS:
         raise Refusal("INVALID_ARGUMENT", f"plan: --format must be one of {', '.join(planfiles.FORMATS)}.")
     path = os.path.join(run.folder, os.path.expanduser(file))
+    if file != "-" and not os.path.exists(path):
+        raise Refusal("PATH_INVALID", f"There is no file {folded(path, 200)}; - reads a plan from stdin.")
     if file != "-" and os.path.isfile(path) and os.path.getsize(path) > PLAN_FILE_BYTES_MAX:
         raise Refusal("LIMIT_EXCEEDED", f"{folded(file, 200)} has more than {PLAN_FILE_BYTES_MAX // 1_048_576} MiB.")
     text = spelling.LongTexts(run.folder).read(file if file == "-" else f"@{file}")

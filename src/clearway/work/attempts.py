@@ -203,9 +203,10 @@ def finish_attempt(
     follow_up = claiming.follow_up(tx, issue, review_outcome, follow_up_issue_id)
     if review_outcome == "approved":
         reviews.check_approval(tx, attempt.id)
-    warnings = completion.check(tx, attempt, issue, acknowledged_changes) if outcome == "completed" else []
+    wanted = REVIEW_OUTCOMES[review_outcome] if review_outcome is not None else target_issue_status
+    warnings = completion.check(tx, attempt, issue, acknowledged_changes, wanted) if wanted is not None else []
     warnings += evidence.judge(tx, attempt, outcome)
-    target = _target(issue, outcome, target_issue_status, review_outcome)
+    target = _target(issue, wanted)
     result = {
         "result_summary": result_summary,
         "next_steps": _listed(next_steps),
@@ -260,7 +261,7 @@ def held(tx: Tx, attempt_id: str, token: str, *, late: str | None = None) -> Row
     if not ours and attempt.session == tx.caller.key and attempt.status == "active":
         ours = token == token_again(tx, attempt)
     if attempt.status != "active":
-        raise _over(attempt, late if ours else None)
+        raise _over(tx, attempt, late if ours else None)
     if not ours:
         raise Refusal(
             "INVALID_LEASE_TOKEN",
@@ -300,7 +301,7 @@ def own_token(tx: Tx, attempt_id: str) -> str:
     if attempt.session == tx.caller.key:
         return tx.token(attempt.id, attempt.fence)
     if attempt.status != "active":
-        raise _over(attempt, None)
+        raise _over(tx, attempt, None)
     raise issues_field(
         "lease_token",
         "REQUIRED",
@@ -464,7 +465,7 @@ def _find(tx: Tx, attempt_id: str) -> Row:
     return attempt
 
 
-def _over(attempt: Row, late: str | None) -> Refusal:
+def _over(tx: Tx, attempt: Row, late: str | None) -> Refusal:
     """What a holder is told whose attempt is no longer active."""
     evidence = (
         None
@@ -477,13 +478,27 @@ def _over(attempt: Row, late: str | None) -> Refusal:
         }
     )
     if attempt.status == "expired":
+        issue = issues.find(tx, attempt.issue)
         return Refusal(
             "LEASE_EXPIRED",
-            f"Your lease on ISSUE-{attempt.number} lapsed, it is free for others; stop, and claim it again to go on.",
+            f"Your lease on ISSUE-{attempt.number} lapsed, {_since_then(tx, issue)}.",
             evidence=evidence,
             attempt_id=attempt.id,
+            **({"agent": issue.held_by} if issue.held_by else {}),
         )
     return _not_active(attempt, evidence)
+
+
+def _since_then(tx: Tx, issue: Row) -> str:
+    """What became of an issue whose holder was too late, and what to do about it."""
+    if issue.held_by:
+        mine = issues.live_attempt(tx, issue.id)
+        if mine is not None and mine.session == tx.caller.key:
+            return "and you have claimed it again; go on with the token of that claim"
+        return f"and {issue.held_by} works on it now; stop, and take other work (next)"
+    if issues.is_claimable(issue):
+        return "it is free for others; stop, and claim it again to go on"
+    return f"and it is {'archived' if issue.archived_wall is not None else issue.status} now; stop"
 
 
 def _not_active(attempt: Row, evidence: dict[str, Any] | None = None) -> Refusal:
@@ -531,13 +546,9 @@ def _check_shape(outcome: str, kind: str, given: dict[str, Any], reason_details:
         raise Refusal("INVALID_ARGUMENT", f"finish_attempt: {first['field']}: {first['message']}.", problems)
 
 
-def _target(issue: Row, outcome: str, target: str | None, review: str | None) -> str | None:
+def _target(issue: Row, wanted: str | None) -> str | None:
     """The status the issue moves to, or None when it stays. Ready from ready is not a change but is accepted."""
-    if outcome != "completed":
-        return None
-    wanted = REVIEW_OUTCOMES[review] if review is not None else target
-    assert wanted is not None
-    if wanted == issue.status:
+    if wanted is None or wanted == issue.status:
         return None
     if not may_move(issue.status, wanted):
         raise Refusal(

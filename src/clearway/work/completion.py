@@ -11,7 +11,7 @@ from __future__ import annotations
 from clearway import wire
 from clearway.db import Row, statements
 from clearway.errors import Refusal
-from clearway.lifecycle import CHANGES_THE_WORK
+from clearway.lifecycle import CHANGES_THE_WORK, may_move
 from clearway.work import blocking, issues
 
 TYPE_CHECKING = False
@@ -24,15 +24,17 @@ _BLOCKERS_NAMED = 5
 _CALLED = {"parent_issue_id": "parent_id"}
 
 
-def check(tx: Tx, attempt: Row, issue: Row, acknowledged: dict[str, int] | None) -> list[str]:
-    """Refuse a completion that overlooks something; the warnings about what it may overlook."""
+def check(tx: Tx, attempt: Row, issue: Row, acknowledged: dict[str, int] | None, target: str) -> list[str]:
+    """Refuse a completion that overlooks something; the warnings about what it may overlook.
+
+    target: the status that the issue shall have."""
     issues.check_not_archived(issue)
     changed = _changed_by_others(tx, attempt)
     unseen = changed & CHANGES_THE_WORK
     if issue.status == "cancelled":
         unseen |= {"status"}
     if unseen and acknowledged != _to_acknowledge(issue):
-        raise _changed(issue, sorted(unseen))
+        raise _changed(issue, sorted(unseen), target)
     if issue.open_blockers:
         raise _blocked(tx, issue)
     return [f"ISSUE_CHANGED:{name}" for name in sorted(_CALLED.get(name, name) for name in changed - CHANGES_THE_WORK)]
@@ -53,12 +55,14 @@ def _to_acknowledge(issue: Row) -> dict[str, int]:
     return {"issue_version": issue.version, "latest_event_id": issue.latest_event}
 
 
-def _changed(issue: Row, fields: list[str]) -> Refusal:
+def _changed(issue: Row, fields: list[str], target: str) -> Refusal:
     name = f"ISSUE-{issue.number}"
+    way_out = "Read it again; if the work still fits, finish with acknowledged_changes, else as interrupted."
+    if target != issue.status and not may_move(issue.status, target):
+        way_out = f"It is {issue.status} now and cannot become {target} from there: finish as interrupted."
     return Refusal(
         "ISSUE_CHANGED_DURING_ATTEMPT",
-        f"{name} was changed by others while you worked on it ({', '.join(fields)}). Read it again; if the work still "
-        "fits, finish with acknowledged_changes, else as interrupted.",
+        f"{name} was changed by others while you worked on it ({', '.join(fields)}). {way_out}",
         [
             {"field": field, "code": "ACKNOWLEDGEMENT_REQUIRED", "message": "was changed during the attempt"}
             for field in fields

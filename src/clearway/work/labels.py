@@ -71,7 +71,7 @@ def attach(tx: Tx, issue: str, names: list[str], *, create: bool) -> None:
     for name in names:
         known = tx.one(SQL.find, normal=name.lower())
         if known is None and not create:
-            raise _unknown(name, "pass create_missing_labels to make it")
+            raise _unknown(name, "leave create_missing_labels out to make it")
         label = tx.new_id() if known is None else known.id
         if known is None:
             tx.change(SQL.create, id=label, name=name, normal=name.lower(), wall=tx.wall)
