@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.recycled import Mould, Spares
 
 from clearway import catalog
 from clearway.alive import Liveness, Process
@@ -166,6 +167,24 @@ def postgres_dsn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     finally:
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)  # forty megabytes that nobody would look at again
+
+
+@pytest.fixture(scope="session", autouse=True)
+def spares(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spares]:
+    """Rooms are made of those of tests that are over."""
+    made = Spares()
+    with pytest.MonkeyPatch.context() as patch:
+        made.install(patch)
+        Mould(tmp_path_factory.mktemp("mould")).install(patch)
+        yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def _used_again(spares: Spares) -> Iterator[None]:
+    """What the test made on a PostgreSQL server is used again after it."""
+    yield
+    spares.lay_aside()
 
 
 @pytest.fixture
