@@ -26,8 +26,8 @@ from clearway.surfaces import (
     mcp_resources,
     mcp_tools,
     render,
-    reporting,
     scenes,
+    spending,
     stories,
     verdicts,
 )
@@ -37,7 +37,7 @@ from clearway.work.planshapes import Drafts
 DOCS = Path(__file__).resolve().parent
 INDEX = DOCS.parent / "src" / "clearway" / "surfaces" / "index.py"
 # Whose WRITERS know how to say an answer to a person.
-WRITTEN_IN = (render, scenes, stories, letters, errands, verdicts, briefs, reporting)
+WRITTEN_IN = (render, scenes, stories, letters, errands, verdicts, briefs, spending)
 
 
 def main(folder: Path = DOCS) -> None:

@@ -94,6 +94,14 @@ def test_times_are_shown_in_utc_to_the_second() -> None:
     assert clocks.iso(1_780_000_000_999) == "2026-05-28T20:26:40Z"
 
 
+@pytest.mark.parametrize("day", ["1969-12-31", "1970-01-01", "2000-02-29", "2026-02-28", "2028-02-29", "2100-03-01"])
+def test_a_time_is_read_as_it_was_written(day: str) -> None:
+    for time in ("00:00:00", "23:59:59"):
+        said = f"{day}T{time}Z"
+        assert clocks.iso(clocks.moment(said)) == said
+        assert clocks.moment(said) == clocks.moment(said.replace("Z", ".000+00:00"))
+
+
 def test_a_token_is_derived_from_secret_attempt_and_fence() -> None:
     token = clocks.tokens(b"s" * 32)
 

@@ -23,6 +23,8 @@ _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _RANDOM_BITS = 80
 ID_CHARS = 26
 _SAID: dict[int, str] = {}
+_ISO_CHARS = len("2026-08-01T14:00:00Z")
+_DAYS_TO_1970 = 719_469  # from the last of February of the year 0
 _PAIRS = [first + second for first in _CROCKFORD for second in _CROCKFORD]
 _SHIFTS = range(5 * (ID_CHARS - 2), -1, -10)
 
@@ -117,6 +119,24 @@ def iso(wall_ms: int) -> str:
         _SAID.clear()  # one is enough: what is asked again is asked in the same second
         _SAID[seconds] = said
     return said
+
+
+def moment(said: str) -> int:
+    """The wall-clock time (ms) that `iso` wrote; another spelling of ISO 8601 is read, too."""
+    if len(said) != _ISO_CHARS or said[-1] != "Z":
+        from datetime import datetime
+
+        return round(datetime.fromisoformat(said).timestamp() * 1_000)
+    year, month, day = int(said[:4]), int(said[5:7]), int(said[8:10])
+    year, since_march = (year - 1, month + 9) if month < 3 else (year, month - 3)  # a leap day is the last of its year
+    days = 365 * year + year // 4 - year // 100 + year // 400 + (153 * since_march + 2) // 5 + day - _DAYS_TO_1970
+    return ((days * 24 + int(said[11:13])) * 60 + int(said[14:16])) * 60_000 + int(said[17:19]) * 1_000
+
+
+def local_day(wall_ms: int) -> str:
+    """The date on this machine's clock."""
+    moment = time.localtime(wall_ms // 1_000)
+    return f"{moment.tm_year:04}-{moment.tm_mon:02}-{moment.tm_mday:02}"
 
 
 def local_time(wall_ms: int) -> str:

@@ -8,7 +8,6 @@ what can still be read; hooks come here never. No backup holds a token or the ma
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from clearway import clock as clocks
 from clearway import platforms
@@ -21,6 +20,10 @@ from clearway.db.turns import Turns
 from clearway.errors import Refusal
 from clearway.limits import BACKUPS_KEPT, COMMAND_LOCK_WAIT_MS
 from clearway.room import Room, beginning
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # --- backups --------------------------------------------------------------------------------------------------------
 

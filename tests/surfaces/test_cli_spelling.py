@@ -120,17 +120,49 @@ def test_a_line_as_it_is_declared_needs_no_library(readers: None, line: str) -> 
     assert found == by_click(line.split())
 
 
-def test_a_plain_line_loads_no_library(terminal: Terminal) -> None:
+HEAVY = {"click", "collections", "contextlib", "datetime", "enum", "functools", "inspect", "json", "re", "typing"}
+NOUNS = {"clearway.work.issues", "clearway.crew.leases", "clearway.crew.messages", "clearway.work.plans"}
+
+
+@pytest.mark.parametrize(
+    ("line", "nouns"),
+    [
+        ("owner held.txt", {"clearway.crew.leases"}),
+        ("issue list", {"clearway.work.issues"}),
+        ("inbox", {"clearway.crew.messages"}),
+        ("--help", set[str]()),
+        ("--version", set[str]()),
+    ],
+)
+def test_a_plain_line_loads_its_noun_and_no_library(terminal: Terminal, line: str, nouns: set[str]) -> None:
+    loaded, ended = _loads(terminal, line)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert loaded & HEAVY == set()
+    assert loaded & NOUNS == nouns
+    assert ("clearway.arguments" in loaded) == bool(nouns)
+
+
+@pytest.mark.parametrize("line", ["status", "room", "issue show 1", "issue why 1", "why held.txt", "cost", ""])
+def test_a_look_loads_no_library(terminal: Terminal, line: str) -> None:
+    terminal("issue", "create", "Work")
+    loaded, ended = _loads(terminal, line)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert loaded & HEAVY == set()
+
+
+def _loads(terminal: Terminal, line: str) -> tuple[set[str], subprocess.CompletedProcess[str]]:
+    """What a line of its own process has loaded when it is answered."""
     code = (
-        "import sys; from clearway.surfaces import cli; status = cli.run(sys.argv[1:]);"
-        "print(*sorted({'click', 'inspect', 'hashlib'} & set(sys.modules)), file=sys.stderr); sys.exit(status)"
+        "import sys; from clearway.surfaces import cli; status = cli.run(sys.argv[2:]);"
+        "open(sys.argv[1], 'w').write(' '.join(sys.modules)); sys.exit(status)"
     )
-    for line in ("owner held.txt", "status", "issue list", "room", "", "--help", "--version"):
-        ended = subprocess.run(
-            [sys.executable, "-c", code, *line.split()],
-            env=terminal.environ, cwd=terminal.folder, capture_output=True, text=True,
-        )  # fmt: skip
-        assert (ended.returncode, ended.stderr) == (0, "\n"), line
+    file = terminal.folder.parent / "loaded"
+    code = f"import sys; sys.path[:0] = {sys.path!r}; {code}"
+    ended = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code, str(file), *line.split()],
+        env=terminal.environ, cwd=terminal.folder, capture_output=True, text=True,
+    )  # fmt: skip
+    return set(file.read_text().split()), ended
 
 
 def test_the_index_is_what_the_declarations_say() -> None:

@@ -3,12 +3,13 @@ attempts came to side by side, and the list of all that waits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
-
+from clearway.annotating import cast
 from clearway.untrusted import folded, legible
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from clearway.surfaces.render import Paper, Result
 
 _COLUMNS = 100  # where no terminal says

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
-
+from clearway.annotating import cast
 from clearway.untrusted import ending, folded, indented
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from clearway.surfaces.render import Paper, Result
 
 _CHARS = 200  # of one value in a line

@@ -143,5 +143,5 @@ WRITERS: dict[str, str] = {
     "explain_issue": "briefs",
     "retry_issue": "briefs",
     "needs_you": "briefs",
-    "get_costs": "reporting",
+    "get_costs": "spending",
 }

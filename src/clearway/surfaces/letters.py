@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
-
+from clearway.annotating import cast
 from clearway.untrusted import folded, indented
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from clearway.surfaces.render import Paper, Result
 
 _CHARS = 200  # of one value in a line

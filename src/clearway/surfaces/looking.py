@@ -5,8 +5,6 @@ Looking makes nothing: where there is no room, there is none afterwards.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from clearway import config, repository
 from clearway.catalog import OPERATIONS
 from clearway.limits import LIST_MAX
@@ -14,7 +12,10 @@ from clearway.repository import Repository
 from clearway.surfaces.asking import Run, say, say_json
 from clearway.surfaces.callers import HUMAN
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clearway.db.tx import Tx
 
 

@@ -6,17 +6,21 @@ characters appear as their codes. What has no words of its own here is printed f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from typing import Any, cast
-
 from clearway import clock, wire
+from clearway.annotating import cast
 from clearway.lifecycle import TERMINAL
 from clearway.surfaces import index, tables
 from clearway.surfaces.callers import HUMAN
 from clearway.untrusted import ending, folded, indented, quoted
 
-Result = dict[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    Result = dict[str, Any]
+else:
+    Result = dict
 
 _WARNINGS = {
     "REPEATED_ATTEMPT_FAILURES": "the last attempts at it failed, one after the other",
@@ -43,13 +47,13 @@ class Paper:
 
     def moment(self, iso: str) -> str:
         """Hours and minutes here; with the day when it is not today."""
-        at, today = _wall(iso), datetime.fromtimestamp(self.now / 1_000).date()
-        day = datetime.fromtimestamp(at / 1_000)
-        return clock.local_time(at) if day.date() == today else f"{day:%Y-%m-%d %H:%M}"
+        at = clock.moment(iso)
+        day, time = clock.local_day(at), clock.local_time(at)
+        return time if day == clock.local_day(self.now) else f"{day} {time}"
 
     def distance(self, iso: str) -> str:
         """`in 12 min`, `now`, `3 h ago`"""
-        seconds = round((_wall(iso) - self.now) / 1_000)
+        seconds = round((clock.moment(iso) - self.now) / 1_000)
         if seconds == 0:
             return "now"
         many = _rounded(abs(seconds))
@@ -489,10 +493,6 @@ def _rounded(seconds: int) -> str:
         if seconds >= (_MINUTE if size == _MINUTE else 2 * size):
             return f"{round(seconds / size)} {word}"
     return f"{seconds} s"
-
-
-def _wall(iso: str) -> int:
-    return round(datetime.fromisoformat(iso).timestamp() * 1_000)
 
 
 WRITERS: dict[str, Callable[[Result, Paper], str]] = {

@@ -1,16 +1,15 @@
 """The morning page: what landed since a time, what was parked and why, what tests said, what it cost, and what waits
-for a person. And what work has cost, as a table.
+for a person.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
-from clearway import amounts
 from clearway.catalog import OPERATIONS
 from clearway.crew import needs
+from clearway.surfaces import spending
 from clearway.surfaces.asking import Run
 from clearway.surfaces.pages import Document
 from clearway.surfaces.render import Paper, Result, count
@@ -64,7 +63,7 @@ def document(found: Result, paper: Paper) -> Document:
     name = found["project"].get("name") or "Report"
     report = Document(f"{name}: {paper.moment(found['since'])} to {paper.moment(found['until'])}")
     report.say(_summary(found))
-    spent = {item["issue"]: _spent(item) for item in found["costs"]["by_issue"] if item.get("issue")}
+    spent = {item["issue"]: spending.spent(item) for item in found["costs"]["by_issue"] if item.get("issue")}
     if found["waiting"]:
         report.head(f"Waits for you ({len(found['waiting'])})")
         report.table(("what", "do"), [[each["text"], each["next"]] for each in found["waiting"]])
@@ -91,58 +90,10 @@ def document(found: Result, paper: Paper) -> Document:
         report.table(("task", "state", "for", "text"), rows)
     if found["costs"]["by_agent"]:
         report.head("Cost")
-        report.table(_COST_HEADS, [_cost_row(item, "agent") for item in found["costs"]["by_agent"]])
-        for sentence in _caps(found["costs"].get("caps", {})):
+        report.table(spending.HEADS, [spending.row(item, "agent") for item in found["costs"]["by_agent"]])
+        for sentence in spending.caps(found["costs"].get("caps", {})):
             report.say(sentence)
     return report
-
-
-def costs(result: Result, paper: Paper) -> str:
-    """What work has cost, as a table and a sum."""
-    items: list[Result] = result["items"]
-    by: str = result["by"]
-    since = f" since {paper.moment(result['since'])}" if "since" in result else ""
-    if not items:
-        return f"Nothing was spent{since}, as far as anybody told."
-    rows = [_cost_row(item, by) for item in items]
-    heads = (by.upper(), *(head.upper() for head in _COST_HEADS[1:]))
-    table = paper.table(heads, rows)
-    return "\n".join([table, f"In all{since}: {_spent(result['total'])}.", *_caps(result.get("caps", {}))])
-
-
-WRITERS: dict[str, Callable[[Result, Paper], str]] = {"get_costs": costs}
-_COST_HEADS = ("agent", "money", "read", "cached", "written", "unpriced")
-
-
-def _cost_row(item: Result, by: str) -> list[str]:
-    name = item.get(by)
-    return [
-        "(none)" if name is None else f"#{name}" if by == "task" else str(name),
-        f"${item['cost_usd']:,.2f}" if "cost_usd" in item else "",
-        amounts.thousands(item["input_tokens"]),
-        amounts.thousands(item["cached_tokens"]) if "cached_tokens" in item else "",
-        amounts.thousands(item["output_tokens"]),
-        amounts.thousands(item["unpriced_tokens"]) if "unpriced_tokens" in item else "",
-    ]
-
-
-def _spent(item: Result) -> str:
-    tokens = item["input_tokens"] - item.get("cached_tokens", 0) + item["output_tokens"]
-    said = [f"${item['cost_usd']:,.2f}"] if "cost_usd" in item else []
-    if "unpriced_tokens" in item or not said:
-        said.append(f"{amounts.thousands(item.get('unpriced_tokens', tokens))} tokens" + (" more" if said else ""))
-    return " and ".join(said)
-
-
-def _caps(caps: dict[str, Any]) -> list[str]:
-    lines: list[str] = []
-    if "night" in caps:
-        night = caps["night"]
-        lines.append(
-            f"This night: ${night['cost_usd']:,.2f}, {amounts.thousands(night['tokens'])} tokens of {night['cap']}."
-        )
-    lines += [f"One {what} may cost {caps[what]['cap']}." for what in ("agent", "issue") if what in caps]
-    return lines
 
 
 def _summary(found: Result) -> str:
@@ -156,7 +107,7 @@ def _summary(found: Result) -> str:
     ]
     total = found["costs"]["total"]
     if total["input_tokens"] or total["output_tokens"] or "cost_usd" in total:
-        parts.append(_spent(total))
+        parts.append(spending.spent(total))
     return ", ".join(parts) + "."
 
 

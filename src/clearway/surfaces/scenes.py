@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from clearway.surfaces.render import Paper, Result, path
 from clearway.untrusted import folded, quoted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def _replayed(result: Result, paper: Paper) -> str:

@@ -81,10 +81,10 @@ def understood(words: list[str]) -> Line | None:
 
 
 def _do(line: Line, run: Run) -> int:
-    from clearway.surfaces import looking
-
     if line.command is not None:
         return run.answer(line.command.operation, run.perform(line.command, line.given), line.command.words)
+    from clearway.surfaces import looking
+
     if line.looks:
         looking.status(run)
     else:

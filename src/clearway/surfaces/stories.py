@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, cast
-
+from clearway.annotating import cast
 from clearway.surfaces.render import Paper, Result, body, fields, guard, listed, more, owner, path
 from clearway.untrusted import folded, quoted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
 _CHARS = 200  # of one value in a line
 # How a field of an issue is called where its name would not do in a sentence.

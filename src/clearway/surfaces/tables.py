@@ -6,7 +6,10 @@ widest columns give way; where even that is not enough, each row takes two lines
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 _GAP = "  "
 _STACKED_MARGIN = "  "

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from clearway.surfaces.render import Paper, Result, body, more
 from clearway.untrusted import folded, quoted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _CHARS = 200  # of one value in a line
 
