@@ -63,3 +63,16 @@ def test_a_second_init_says_how_to_go_on(terminal: Terminal) -> None:
     assert "clearway connect" in terminal("init").err
     assert "clearway connect" in terminal("init", CLEARWAY_HOME=str(terminal.folder.parent / "next")).err
     assert terminal("issue", "create", "Ship", CLEARWAY_HOME=str(terminal.folder.parent / "next")).status == 0
+
+
+def test_a_report_goes_through_a_pipe_and_follows_a_link(terminal: Terminal, tmp_path: Path) -> None:
+    """A device that is named as the output is written to, and not replaced by a file."""
+    pipe, link, file = tmp_path / "pipe", tmp_path / "link", tmp_path / "board.md"
+    os.mkfifo(pipe)
+    link.symlink_to(file)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    said = terminal("--json", "board", "--output", str(pipe)).json
+    assert len(os.read(reader, 65_536)) == said["bytes"] > 0
+    os.close(reader)
+    terminal("board", "--output", str(link))
+    assert stat.S_ISFIFO(pipe.stat().st_mode) and link.is_symlink() and file.is_file()

@@ -187,7 +187,7 @@ def test_a_second_waiter_of_a_session_leaves_at_once(desk: Desk, monkeypatch: py
 def test_the_command_line_waits_for_a_message_and_for_an_issue(terminal: Terminal) -> None:
     terminal("init")
     terminal("--as", "codex", "room", "--status", "here")
-    over = terminal("--as", "codex", "wait", "--timeout", "1s")
+    over = terminal("--as", "codex", "wait", "--timeout", "1")
     assert (over.status, over.out) == (124, "No message has come.\n")
     terminal("send", "Good morning", "--to", "codex")
     come = terminal("--as", "codex", "wait", "--timeout", "1s")

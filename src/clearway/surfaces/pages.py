@@ -183,7 +183,7 @@ def publish(run: Run, document: Document, found: Any, how: str, output: str | No
     paper = Paper(run.paper.now)  # a file is no terminal
     text = escaped(wire.dumps(found)) if how == "json" else document.written(how, paper).rstrip("\n")
     keep(file, text + "\n")
-    size = os.path.getsize(file)
+    size = len(f"{text}\n".encode("utf-8", "backslashreplace"))
     if run.as_json:
         say_json({"output": file, "format": how, "bytes": size})
     else:
@@ -201,9 +201,15 @@ def form_of(given: str | None, output: str | None, *, as_json: bool) -> str:
 
 
 def keep(file: str, text: str) -> None:
-    """Write a file whole or not at all; what stood there before is replaced."""
+    """Write a file whole or not at all; what stood there before is replaced. A link is followed, and a device or a pipe
+    is written to."""
     try:
-        descriptor, aside = tempfile.mkstemp(prefix=".clearway-", dir=os.path.dirname(file) or ".")
+        if os.path.exists(file) and not os.path.isfile(file):
+            with open(file, "w", encoding="utf-8", errors="backslashreplace") as opened:
+                opened.write(text)
+            return
+        file = os.path.realpath(file)
+        descriptor, aside = tempfile.mkstemp(prefix=".clearway-", dir=os.path.dirname(file))
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as opened:
                 opened.write(text)

@@ -189,10 +189,10 @@ def _status(run: Run) -> None:
 
 
 def _seconds(given: str, option: str, default: int, most: int) -> int:
-    """A length of time as it is typed: with its unit, or in seconds."""
+    """A length of time as it is typed."""
     if not given:
         return default
-    return typed_span("worker", option, f"{given}s" if given.isdigit() else given, most) // 1_000
+    return typed_span("worker", option, given, most) // 1_000
 
 
 def _per_hour(given: str) -> int:

@@ -79,9 +79,10 @@ def until_free(eyes: Eyes, clock: Clock, timeout_ms: int, pause: Callable[[float
 
 
 def typed_span(word: str, option: str, typed: str, seconds_max: int) -> int:
-    """A length of time as it is typed behind an option (90s, 30m, 2h), in ms."""
+    """A length of time as it is typed behind an option (90s, 30m, 2h, or seconds), in ms."""
+    said = f"{typed}s" if typed.isdecimal() else typed
     try:
-        return arguments.Span(seconds_max).check(typed, option, arguments.Where("", Clock()))
+        return arguments.Span(seconds_max).check(said, option, arguments.Where("", Clock()))
     except arguments.Problem as problem:
         raise Refusal("INVALID_ARGUMENT", f"{word}: {problem.field} {problem}.") from None
 
