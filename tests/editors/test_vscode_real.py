@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -44,14 +45,21 @@ class Editor:
         self._command = [node, str(entry), "--user-data-dir", str(folder / "d"), "--extensions-dir", str(folder / "e")]
         user = folder / "d" / "User"
         user.mkdir(parents=True)
-        (user / "settings.json").write_text('{"security.workspace.trust.enabled": false}')
+        self._settings = user / "settings.json"
+        self.set()
         with socket.socket() as found:
             found.bind(("127.0.0.1", 0))
             self.port = found.getsockname()[1]
         self._server: subprocess.Popen[bytes] | None = None
 
-    def clearway(self, *words: str) -> None:
-        subprocess.run([str(CLEARWAY), *words], cwd=self.repository, env=self.environ, check=True, capture_output=True)
+    def set(self, **more: Any) -> None:
+        quiet = {"workbench.startupEditor": "none", "workbench.secondarySideBar.defaultVisibility": "hidden"}
+        self._settings.write_text(json.dumps({"security.workspace.trust.enabled": False, **quiet, **more}))
+
+    def clearway(self, *words: str) -> dict[str, Any]:
+        words = (str(CLEARWAY), "--json", *words)
+        ran = subprocess.run(words, cwd=self.repository, env=self.environ, check=True, capture_output=True)
+        return json.loads(ran.stdout or b"{}")
 
     def begin(self) -> str:
         package = EXTENSION / "dist" / "clearway.vsix"
@@ -146,6 +154,34 @@ def test_the_room_in_a_tab_is_the_whole_room(editor: Editor, page: Any) -> None:
     page.get_by_role("tab", name="Clearway").first.click()
     page.locator(".pane-body .monaco-list-row", has_text="Split the lexer").first.click()
     frame = page.frame_locator("iframe.webview").frame_locator("#active-frame")
-    expect(frame.locator(".panel", has_text="Split the lexer")).to_be_visible()
-    expect(frame.locator(".connection.live")).to_be_visible()
+    panel = frame.locator(".panel")
+    expect(panel.get_by_role("heading", name="Split the lexer")).to_be_visible()
+    panel.locator("textarea").fill("from the tab")
+    panel.get_by_role("button", name="Comment").click()
+    expect(panel.get_by_text("from the tab")).to_be_visible()
+    panel.get_by_label("Close").click()
+    frame.get_by_role("link", name="held.py").first.click()
+    panel.get_by_role("button", name=re.compile("^Release")).click()
+    panel.get_by_role("button", name="Yes, do it").click()
+    expect(page.locator(".statusbar-item", has_text="0 held")).to_be_visible()
+    print(editor.clearway("changes", "--limit", "200")["events"])
     _picture(page, "vscode-first.png")
+    address = editor.clearway("host", "status")["http"]
+    editor.clearway("host", "stop")
+    editor.clearway("issue", "create", "After the host", "--status", "ready")
+    panel.get_by_label("Close").click()
+    expect(frame.get_by_text("After the host").first).to_be_visible()
+    frame.get_by_role("link", name="ISSUE-2").first.click()
+    expect(panel.get_by_role("heading", name="After the host")).to_be_visible()
+    editor.set(**{"workbench.colorTheme": "Default High Contrast", "workbench.reduceMotion": "on"})
+    page.locator(".part.sidebar").click(position={"x": 200, "y": 200})
+    page.keyboard.press("F1")
+    page.keyboard.type("Developer: Reload Window")
+    expect(page.locator(".quick-input-list .monaco-list-row", has_text="Reload Window")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(panel.get_by_role("heading", name="After the host")).to_be_visible()
+    print("BODY", frame.locator("body").get_attribute("class"), frame.locator("html").get_attribute("data-theme"))
+    _picture(page, "vscode-contrast.png")
+    expect(frame.locator("html[data-theme=dark]")).to_be_attached()
+    _picture(page, "vscode-contrast.png")
+    assert not [url for url in asked if url.startswith(address)]

@@ -17,7 +17,7 @@ echo "$*" >> "$here/asked"
 case "$1" in
   changes) exec sleep 60 ;;
   send|claim|release|issue|init) if [ -f "$here/refusal" ]; then cat "$here/refusal" >&2; exit 4; fi; echo '{}' ;;
-  *) cat "$here/$1.json" ;;
+  *) if [ -f ".$1.json" ]; then cat ".$1.json"; else cat "$here/$1.json"; fi ;;
 esac
 `;
 const LEASE = { agent: "codex", session: "codex#1", mode: "edit", purpose: "refactor", until: "2026-11-30T12:30:00Z", checkout: "C" };
@@ -222,6 +222,24 @@ test("the room is shown whole, is led to what was chosen, and its session ends w
   panel().dispose();
   await until(() => lines.includes("DELETE /session"));
   assert.ok(![webview.html, ...said.map((each) => JSON.stringify(each))].some((each) => each.includes("ticket")));
+});
+
+test("each folder of a window has its room, and the one of the open file is shown first", async () => {
+  const lines = await hosted();
+  mkdirSync(join(root, "other"));
+  writeFileSync(join(root, "other", ".status.json"), JSON.stringify({ project_id: "Q", root: join(root, "other"), checkout: "D" }));
+  told.folders.push({ uri: Uri.file(join(root, "other")), name: "other", index: 1 });
+  await begin();
+  assert.deepEqual(servers().map((each) => each.label), ["Clearway (repo)", "Clearway (other)"]);
+  editor.activeTextEditor = { document: { uri: Uri.file(join(root, "other", "x.py")) } };
+  await told.commands["clearway.showRoom"]!();
+  panel().heard.fire({ verb: "here" });
+  assert.deepEqual(panel().said, [{ go: { room: "Q" } }]);
+  ["Q", "P", "elsewhere"].forEach((room, id) => panel().heard.fire({ id, verb: "ask", room, operation: "room", given: {} }));
+  await until(() => panel().said.length === 4);
+  const status = (id: number) => panel().said.find((each) => each["id"] === id)!["status"];
+  assert.deepEqual([status(0), status(1), status(2)], [200, 200, 404]);
+  assert.equal(lines.filter((line) => line === "POST /ask/room").length, 2);
 });
 
 test("a tab that was open when the window was loaded again is filled again", async () => {
