@@ -137,7 +137,8 @@ def test_the_focus_goes_in_order_and_is_always_seen(chromium: Any, few: Room, ho
     marks = "header, [role=search], aside, main, nav, footer, section[aria-label], section[aria-labelledby]"
     assert page.evaluate("marks => marks.split(', ').filter(each => !document.querySelector(each))", marks) == []
     assert not page.evaluate("""[...document.querySelectorAll('a[href], button, input, select, textarea')]
-      .filter(each => each.offsetParent && !each.textContent.trim() && !each.labels?.length && !each.getAttribute('aria-label'))
+      .filter(each => each.offsetParent && !each.textContent.trim())
+      .filter(each => !each.labels?.length && !each.getAttribute('aria-label'))
       .map(each => each.outerHTML)""")
     person.context.close()
 

@@ -1,15 +1,15 @@
 // The board: what is ready, live, blocked and in review, one dense card each; what is open and done beside it.
-import {html, useState} from './vdom.mjs'
+import {html, useState, useEffect} from './vdom.mjs'
 import {use, state, moreCards, set} from './store.mjs'
-import {href} from './place.mjs'
+import {href, usePlace} from './place.mjs'
 import {Badge, Lease, Chip, Priority, Failure, Still, Empty} from './marks.mjs'
-import {COLUMNS, number, who, age, plural} from './words.mjs'
+import {COLUMNS, number, who, nick} from './words.mjs'
 
 const NAMES = Object.keys(COLUMNS)
 
-export function Card({card, kind}) {
+export function Card({card, kind, chosen}) {
   const live = card.live
-  return html`<a class=${`card ${kind}` + (card.needs_human ? ' failing' : '') + (card.status === 'cancelled' ? ' cancelled' : '')} data-item data-id=${card.display_id} href=${href({panel: ['issue', card.display_id]})}>
+  return html`<a class=${`card ${kind}` + (card.needs_human ? ' failing' : '') + (card.status === 'cancelled' ? ' cancelled' : '')} aria-current=${chosen ? 'true' : undefined} data-item data-id=${card.display_id} href=${href({panel: ['issue', card.display_id]})}>
     <span class="title"><span class="id">${number(card.display_id)}</span><span class="text">${card.title}</span><${Priority} value=${card.priority} /></span>
     <span class="state">
       ${live && html`<${Badge} agent=${live.agent} session=${live.session} small /><span class="who">${who(live.agent, live.session)}${live.kind === 'review' ? ' reviews' : ''}</span><${Lease} until=${live.until} seconds=${live.lease_seconds} />`}
@@ -17,7 +17,7 @@ export function Card({card, kind}) {
       ${card.waits_for && html`<span class="waits"><span class="hidden">waits for </span>← ${card.waits_for.map(number).join(', ')}${card.open_blockers > card.waits_for.length ? ` +${card.open_blockers - card.waits_for.length}` : ''}</span>`}
       ${card.blocked_reason && html`<span class="reason">${card.blocked_reason}</span>`}
       ${card.review && html`<${Chip} kind=${card.review.stale ? 'blocked' : 'review'}>${card.review.stale ? 'review out of date' : `v${card.review.issue_version} ${card.review.status === 'claimed' ? 'in review' : 'waits for review'}`}<//>`}
-      ${card.reserved_for && html`<span class="dim">for ${card.reserved_for}</span>`}
+      ${card.reserved_for && html`<span class="dim">for ${nick(card.reserved_for)}</span>`}
       ${card.type && card.type !== 'task' && html`<span class="kind">${card.type}</span>`}
       ${(card.labels || []).slice(0, 2).map(label => html`<span class="label">${label}</span>`)}
     </span></a>`
@@ -32,20 +32,26 @@ function replayed(reply) {
   return {columns, counts: {...Object.fromEntries(NAMES.map(name => [name, columns[name].length])), done: reply.counts.finished}}
 }
 
+const CARDS_MAX = 500, COUNTED_MAX = 5000 // of one column; of what is counted
+
 export function Board() {
+  const at = usePlace(), chosen = at.panel?.[0] === 'issue' ? at.panel[1] : ''
+  useEffect(() => { if (chosen) document.querySelector(`.board [data-id="${CSS.escape(chosen)}"]`)?.scrollIntoView({block: 'nearest', inline: 'nearest'}) }, [chosen])
   const now = use(now => now.board), failure = use(now => now.failures.board), replay = use(now => now.replay?.reply)
   const [open, choose] = useState(() => { try { return JSON.parse(localStorage.getItem('clearway-columns')) || {} } catch { return {} } })
   const board = replay ? replayed(replay) : now
   if (!board) return html`<div class="board"><${Failure} of=${failure} />${!failure && NAMES.map(name => html`<section class=${'column ' + name}><h3><b>${COLUMNS[name]}</b></h3><${Still} /></section>`)}</div>`
   const total = NAMES.reduce((sum, name) => sum + board.counts[name], 0)
   if (!total && !replay) return html`<${Begin} />`
+  const rest = name => replay ? 0 : board.counts[name] - board.columns[name].length
+  const further = (box, name) => { if (rest(name) > 0 && board.columns[name].length < CARDS_MAX && box.scrollTop + box.clientHeight > box.scrollHeight - 240) moreCards() }
   const toggle = name => { const next = {...open, [name]: !isOpen(name)}; choose(next); localStorage.setItem('clearway-columns', JSON.stringify(next)) }
   const isOpen = name => open[name] ?? (innerWidth > 2200 || (name !== 'open' && name !== 'done'))
   return html`<${Failure} of=${failure} /><div class="board">${NAMES.map(name => html`<section class=${`column ${name}` + (isOpen(name) ? '' : ' shut') + (board.columns[name].length ? '' : ' none')} key=${name} aria-label=${COLUMNS[name]}>
-    <h3><button onClick=${() => toggle(name)} aria-expanded=${isOpen(name)} title=${isOpen(name) ? 'Fold this column' : 'Unfold this column'}><i class=${'sign ' + name} aria-hidden="true"></i><b>${COLUMNS[name]}</b> <span>${board.counts[name] >= 5000 ? '5,000+' : board.counts[name]}</span></button></h3>
-    ${isOpen(name) && html`<div class="cards" data-list=${name} tabindex="-1">${board.columns[name].map(card => card.held !== undefined || card.card ? html`<${Past} card=${card} kind=${name} key=${card.display_id} />` : html`<${Card} card=${card} kind=${name} key=${card.display_id} />`)}
+    <h3><button onClick=${() => toggle(name)} aria-expanded=${isOpen(name)} title=${isOpen(name) ? 'Fold this column' : 'Unfold this column'}><i class=${'sign ' + name} aria-hidden="true"></i><b>${COLUMNS[name]}</b> <span>${board.counts[name] >= COUNTED_MAX ? '5,000+' : board.counts[name]}</span></button></h3>
+    ${isOpen(name) && html`<div class="cards" data-list=${name} tabindex="-1" onScroll=${event => further(event.currentTarget, name)}>${board.columns[name].map(card => card.held !== undefined || card.card ? html`<${Past} card=${card} kind=${name} key=${card.display_id} />` : html`<${Card} card=${card} kind=${name} chosen=${card.display_id === chosen} key=${card.display_id} />`)}
       ${!board.columns[name].length && html`<p class="nothing">${NOTHING[name]}</p>`}
-      ${board.columns[name].length < board.counts[name] && !replay && html`<p class="further"><button class="text" onClick=${moreCards}>${board.counts[name] - board.columns[name].length} more</button> <a href=${href({view: 'list', rest: [name]})}>all as a list</a></p>`}</div>`}
+      ${rest(name) > 0 && html`<p class="further">${board.columns[name].length < CARDS_MAX && html`<button class="text" onClick=${moreCards}>${board.counts[name] >= COUNTED_MAX ? 'more' : `${rest(name)} more`}</button>`} <a href=${href({view: 'list', rest: [name]})}>all as a list</a></p>`}</div>`}
   </section>`)}</div>`
 }
 const NOTHING = {open: 'nothing is only noted', ready: 'nothing can be taken now', live: 'nobody works on an issue', blocked: 'nothing waits', review: 'nothing is to be reviewed', done: 'nothing is finished yet'}

@@ -14,6 +14,9 @@ export function Markdown({text}) {
 
 const FENCE = /^ {0,3}(```+|~~~+)\s*([\w+#.-]*)/, HEAD = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/, RULE = /^ {0,3}([-*_])(\s*\1){2,}\s*$/
 const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/, QUOTE = /^ {0,3}>\s?/, TABLE = /^\s*\|?[\s:|-]*-[\s:|-]*$/
+const UNDER = /^ {0,3}(=+|-{2,})\s*$/, INDENTED = /^(?: {4}|\t)/
+const isTable = (lines, n) => lines[n].includes('|') && n + 1 < lines.length && lines[n + 1].includes('|') && TABLE.test(lines[n + 1])
+const code = body => html`<pre tabindex="0"><code>${body.join('\n')}</code></pre>`
 
 function blocks(lines, depth) {
   const found = []
@@ -26,7 +29,12 @@ function blocks(lines, depth) {
       const body = []
       for (n++; n < lines.length && !lines[n].trim().startsWith(m[1]); n++) body.push(lines[n])
       n++
-      found.push(html`<pre tabindex="0"><code>${body.join('\n')}</code></pre>`)
+      found.push(code(body))
+    } else if (INDENTED.test(line)) {
+      const body = []
+      for (; n < lines.length && (INDENTED.test(lines[n]) || !lines[n].trim()); n++) body.push(lines[n].replace(INDENTED, ''))
+      while (!body.at(-1).trim()) body.pop()
+      found.push(code(body))
     } else if ((m = HEAD.exec(line))) {
       const Name = `h${Math.min(6, m[1].length + 2)}`
       found.push(html`<${Name}>${inline(m[2])}<//>`)
@@ -42,21 +50,27 @@ function blocks(lines, depth) {
       const [list, next] = listed(lines, n, depth)
       found.push(list)
       n = next
-    } else if (line.includes('|') && n + 1 < lines.length && lines[n + 1].includes('|') && TABLE.test(lines[n + 1])) {
-      const rows = []
-      const head = cells(line)
+    } else if (isTable(lines, n)) {
+      const rows = [], head = cells(line), sides = cells(lines[n + 1]).map(cell => cell.endsWith(':') ? cell.startsWith(':') ? 'middle' : 'right' : undefined)
       for (n += 2; n < lines.length && lines[n].includes('|') && lines[n].trim(); n++) rows.push(cells(lines[n]))
-      found.push(html`<table><thead><tr>${head.map(cell => html`<th>${inline(cell)}</th>`)}</tr></thead><tbody>${rows.map(row => html`<tr>${row.map(cell => html`<td>${inline(cell)}</td>`)}</tr>`)}</tbody></table>`)
+      found.push(html`<div class="scroll" tabindex="0"><table><thead><tr>${head.map((cell, k) => html`<th class=${sides[k]}>${inline(cell)}</th>`)}</tr></thead><tbody>${rows.map(row => html`<tr>${head.map((_, k) => html`<td class=${sides[k]}>${inline(row[k] || '')}</td>`)}</tr>`)}</tbody></table></div>`)
     } else {
       const body = []
-      do body.push(lines[n++]); while (n < lines.length && lines[n].trim() && !FENCE.test(lines[n]) && !HEAD.test(lines[n]) && (depth >= DEPTH_MAX || !ITEM.test(lines[n]) && !QUOTE.test(lines[n])))
+      do body.push(lines[n++]); while (n < lines.length && lines[n].trim() && !FENCE.test(lines[n]) && !HEAD.test(lines[n]) && !UNDER.test(lines[n]) && !RULE.test(lines[n]) && !isTable(lines, n) && (depth >= DEPTH_MAX || !ITEM.test(lines[n]) && !QUOTE.test(lines[n])))
+      if (body.length === 1 && n < lines.length && (m = UNDER.exec(lines[n]))) {
+        const Name = m[1][0] === '=' ? 'h3' : 'h4'
+        n++
+        found.push(html`<${Name}>${inline(body[0].trim())}<//>`)
+        continue
+      }
       found.push(html`<p>${body.flatMap((each, k) => k ? [html`<br />`, ...inline(each)] : inline(each))}</p>`)
     }
   }
   return found
 }
 
-const cells = line => line.trim().replace(/^\||\|$/g, '').split('|').map(cell => cell.trim())
+// A bar that is escaped, or stands in code, divides no cells.
+const cells = line => line.trim().replace(/^\||(?<!\\)\|$/g, '').match(/(?:\\.|`[^`]*`|[^|\\`]|[\\`])+|(?<=\||^)(?=\||$)/g)?.map(cell => cell.trim().replaceAll('\\|', '|')) || ['']
 
 function listed(lines, n, depth) {
   const first = ITEM.exec(lines[n]), margin = first[1].length, ordered = /\d/.test(first[2])
@@ -80,7 +94,17 @@ function listed(lines, n, depth) {
   return [ordered ? html`<ol start=${parseInt(first[2], 10)}>${items}</ol>` : html`<ul>${items}</ul>`, n]
 }
 
+// Where the address of a link ends: brackets in it come in pairs.
+function closing(text, at) {
+  for (let n = at, deep = 0; n < text.length && n < at + 2000; n++) {
+    if (text[n] === '(') deep++
+    else if (text[n] === ')' && !--deep) return n
+  }
+  return -1
+}
+
 const MARKS = [['**', 'strong'], ['__', 'strong'], ['~~', 's'], ['*', 'em'], ['_', 'em']]
+const AUTO = /^<((?:https?:\/\/|mailto:)[^\s<>]+)>/i
 const BARE = /^https?:\/\/[^\s<>"'`\\]*[^\s<>"'`\\.,;:!?)\]}]/i, REFERENCE = /^[A-Z][A-Z0-9]{0,9}-\d{1,9}(?![\w-])/
 
 function inline(text, depth = 0) {
@@ -96,8 +120,12 @@ function inline(text, depth = 0) {
       if (end > 0) { flush(); found.push(html`<code>${text.slice(n + ticks.length, end)}</code>`); n = end + ticks.length; continue }
       plain += ticks; n += ticks.length; continue
     }
+    if (letter === '<') {
+      const m = AUTO.exec(text.slice(n, n + 2000))
+      if (m && SAFE.test(m[1])) { flush(); found.push(link(m[1], m[1].replace(/^mailto:/i, ''))); n += m[0].length; continue }
+    }
     if (letter === '[' || letter === '!' && text[n + 1] === '[') {
-      const at = letter === '!' ? n + 1 : n, close = text.indexOf(']', at), end = close > 0 && text[close + 1] === '(' ? text.indexOf(')', close) : -1
+      const at = letter === '!' ? n + 1 : n, close = text.indexOf(']', at), end = close > 0 && text[close + 1] === '(' ? closing(text, close + 1) : -1
       if (end > 0 && close - at < 500) {
         const target = text.slice(close + 2, end).trim().split(/\s/)[0], words = text.slice(at + 1, close)
         flush()

@@ -3,7 +3,7 @@ import {html} from './vdom.mjs'
 import {use, state, set} from './store.mjs'
 import {href, go} from './place.mjs'
 import {Issue, Agent, Ago, Act, MessageLink} from './marks.mjs'
-import {cut, plural, age} from './words.mjs'
+import {cut, plural, age, nick, renamed} from './words.mjs'
 import {acceptMessage, passMessage, retryTask} from './deeds.mjs'
 
 // Every kind of thing that waits for a person, from what the page knows already.
@@ -31,19 +31,19 @@ export function needs(now) {
 
 const SIGN = {limit: '~', blocked: '‖', moved: '›', stuck: '~', failed: '!', question: '?', message: '›', 'held back': '‖', task: '!', stalled: '~', review: '◇', stale: '◇', other: '!'}
 const LINES = {
-  failed: ({card}) => html`<span><${Issue} id=${card.display_id} /> failed again and again <q>${cut(card.title, 70)}</q></span><span class="do"><a class="button" href=${href({panel: ['issue', card.display_id]})}>open</a><button onClick=${() => set({dialog: {kind: 'park', id: card.display_id}})}>park</button></span>`,
+  failed: ({card}) => html`<span><${Issue} id=${card.display_id} /> failed again and again <q>${cut(card.title, 70)}</q></span><span class="do"><a class="button" href=${href({panel: ['issue', card.display_id]})}>look</a><button onClick=${() => set({dialog: {kind: 'park', id: card.display_id}})}>park</button></span>`,
   question: ({card}) => html`<span><${Issue} id=${card.display_id} /> asks <q>${cut(card.title, 90)}</q></span><span class="do"><a class="button" href=${href({panel: ['issue', card.display_id]})}>answer</a></span>`,
   review: ({card}) => html`<span><${Issue} id=${card.display_id} /> waits for a review <q>${cut(card.title, 70)}</q></span><span class="do"><a class="button" href=${href({panel: ['issue', card.display_id]})}>look</a><button onClick=${() => set({dialog: {kind: 'approve', id: card.display_id, review: card.review.review_request_id}})}>approve</button></span>`,
-  stale: ({card}) => html`<span>The review of <${Issue} id=${card.display_id} /> is out of date: it has changed since <q>${cut(card.title, 50)}</q></span><span class="do"><a class="button" href=${href({panel: ['issue', card.display_id]})}>open</a></span>`,
+  stale: ({card}) => html`<span>The review of <${Issue} id=${card.display_id} /> is out of date: it has changed since <q>${cut(card.title, 50)}</q></span><span class="do"><a class="button" href=${href({panel: ['issue', card.display_id]})}>look</a></span>`,
   message: ({message}) => html`<span><${Agent} agent=${message.from} /> to you: <q>${cut(message.text, 110)}</q> <${Ago} at=${message.at} /></span><span class="do"><a class="button" href=${href({panel: ['message', String(message.message_id)]})}>answer</a><${Act} act=${() => acceptMessage(message)}>taken<//></span>`,
-  'held back': ({message}) => html`<span><${MessageLink} id=${message.message_id} /> from <${Agent} agent=${message.from} /> to <${Agent} agent=${message.to} /> is held back for you (${message.held_back}): <q>${cut(message.text, 70)}</q></span><span class="do"><a class="button" href=${href({panel: ['message', String(message.message_id)]})}>read</a><${Act} sure=${`${message.to} will read it.`} act=${() => passMessage(message)}>let through<//></span>`,
-  task: ({task}) => html`<span>Task <${MessageLink} id=${task.task_id} /> for <${Agent} agent=${task.to} /> ${task.state === 'needs_review' ? 'wants to be looked at' : task.state === 'dead_letter' ? 'was given up' : 'failed'}: <q>${cut(task.text, 70)}</q></span><span class="do"><a class="button" href=${href({panel: ['message', String(task.task_id)]})}>open</a><${Act} sure=${`${task.to} is asked again.`} act=${() => retryTask(task)}>retry<//></span>`,
+  'held back': ({message}) => html`<span><${MessageLink} id=${message.message_id} /> from <${Agent} agent=${message.from} /> to <${Agent} agent=${message.to} /> is held back for you (${message.held_back}): <q>${cut(message.text, 70)}</q></span><span class="do"><a class="button" href=${href({panel: ['message', String(message.message_id)]})}>read</a><${Act} sure=${`${nick(message.to)} will read it.`} act=${() => passMessage(message)}>let through<//></span>`,
+  task: ({task}) => html`<span>Task <${MessageLink} id=${task.task_id} /> for <${Agent} agent=${task.to} /> ${task.state === 'needs_review' ? 'wants to be looked at' : task.state === 'dead_letter' ? 'was given up' : 'failed'}: <q>${cut(task.text, 70)}</q></span><span class="do"><a class="button" href=${href({panel: ['message', String(task.task_id)]})}>look</a><${Act} sure=${`${nick(task.to)} is asked again.`} act=${() => retryTask(task)}>retry<//></span>`,
   stalled: ({agent}) => html`<span><${Agent} agent=${agent.agent} session=${agent.session} /> is in a turn and silent for ${age(agent.seen_at)}${agent.issue ? html`, on <${Issue} id=${agent.issue} />` : ''}</span><span class="do"><a class="button" href=${href({panel: ['agent', agent.session]})}>look</a></span>`,
-  other: ({other}) => html`<span>${other.issue_id && html`<${Issue} id=${other.issue_id} /> `}${plain(other)}${other.at && html` <${Ago} at=${other.at} />`}</span><span class="do">${other.issue_id ? html`<a class="button" href=${href({panel: ['issue', other.issue_id]})}>open</a>` : other.task_id || other.message_id ? html`<a class="button" href=${href({panel: ['message', String(other.task_id || other.message_id)]})}>open</a>` : other.agent ? html`<a class="button" href=${href({panel: ['agent', other.agent]})}>look</a>` : other.next && html`<code>${other.next}</code>`}</span>`,
+  other: ({other}) => html`<span>${other.issue_id && html`<${Issue} id=${other.issue_id} /> `}${plain(other)}${other.at && html` <${Ago} at=${other.at} />`}</span><span class="do">${other.issue_id ? html`<a class="button" href=${href({panel: ['issue', other.issue_id]})}>look</a>` : other.task_id || other.message_id ? html`<a class="button" href=${href({panel: ['message', String(other.task_id || other.message_id)]})}>look</a>` : other.agent ? html`<a class="button" href=${href({panel: ['agent', other.agent]})}>look</a>` : other.next && html`<code>${other.next}</code>`}</span>`,
 }
 
 // What the room says of it, without the name that stands before it as a link.
-const plain = other => other.issue_id && other.text.startsWith(other.issue_id) ? other.text.slice(other.issue_id.length).trim() : other.text
+const plain = other => renamed(other.issue_id && other.text.startsWith(other.issue_id) ? other.text.slice(other.issue_id.length).trim() : other.text)
 
 export function Needs() {
   use(now => now.board); use(now => now.roster); use(now => now.overdue); use(now => now.tasks)

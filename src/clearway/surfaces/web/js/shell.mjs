@@ -44,7 +44,7 @@ function Panel() {
     if (box.current) box.current.scrollTop = 0
   }, [key, Boolean(Found)])
   if (!at.panel) return null
-  return html`<section class="panel" ref=${box} tabindex="-1" role="dialog" aria-label=${at.panel.join(' ')}>
+  return html`<section class="panel" ref=${box} tabindex="-1" aria-label=${at.panel.join(' ')}>
     <a class="close" href=${href({panel: null})} aria-label="Close" title="Close (esc)">×</a>
     ${Found ? html`<${Found} kind=${at.panel[0]} id=${at.panel[1]} key=${key} />` : html`<${Still} />`}</section>`
 }
@@ -150,21 +150,25 @@ function ShortPath({path}) {
   return html`<a class="path short" href=${href({panel: ['path', path]})} data-path=${path}><span class="front">${path.slice(0, end)}</span><span class="end">${path.slice(end)}</span></a>`
 }
 
+const HELD_SHOWN = 60
+// What is held, by whom: a name once, and below it the paths with what is left of each lease.
 function Held() {
   const holdings = use(now => now.holdings), replay = use(now => now.replay), failure = use(now => now.failures.holdings)
   const paths = replay?.reply ? replay.reply.paths : holdings?.paths
   const several = new Set((paths || []).map(each => each.checkout)).size > 1
-  const branch = new Map((holdings?.checkouts || []).map(each => [each.checkout, each.branch]))
+  const branch = new Map((holdings?.checkouts || []).map(each => [each.checkout, each.branch])), holders = new Map()
+  for (const each of (paths || []).slice(0, HELD_SHOWN)) {
+    const key = `${each.session} ${each.checkout}`
+    holders.set(key, [...(holders.get(key) || []), each])
+  }
   return html`<section class="held" aria-labelledby="held"><h2 id="held">Held <span>${paths?.length || ''}</span></h2>
     <${Failure} of=${failure} />
     ${!paths ? html`<${Still} />` : !paths.length && html`<p class="dim quiet">No path is held.</p>`}
-    <ul>${(paths || []).slice(0, 60).map(each => html`<li key=${each.checkout + each.path + each.session + each.mode} class=${each.elsewhere ? 'elsewhere' : ''}>
-      <${Badge} agent=${each.agent} session=${each.session} small />
-      <${ShortPath} path=${each.path} />
-      ${each.elsewhere ? html`<span class="overlap" title="Held in another checkout, too">⋈<span class="hidden"> also in another checkout</span></span>` : null}
-      ${several && branch.get(each.checkout) && html`<small class="branch">${branch.get(each.checkout)}</small>`}
-      ${each.until && html`<${Lease} until=${each.until} seconds=${each.lease_seconds} quiet />`}</li>`)}</ul>
-    ${paths?.length > 60 && html`<p><a href=${href({view: 'map'})}>All ${paths.length} on the map</a></p>`}</section>`
+    <ul>${[...holders].map(([key, items]) => html`<li key=${key}><p class="holder"><${Agent} agent=${items[0].agent} session=${items[0].session} />${several && branch.get(items[0].checkout) && html` <span class="branch">${branch.get(items[0].checkout)}</span>`}</p>
+      <ul>${items.map(each => html`<li key=${each.path + each.mode}><${ShortPath} path=${each.path} />
+        ${each.elsewhere ? html`<span class="overlap" title="Held in another checkout, too">⋈<span class="hidden"> also in another checkout</span></span>` : null}
+        ${each.until && html`<${Lease} until=${each.until} seconds=${each.lease_seconds} />`}</li>`)}</ul></li>`)}</ul>
+    ${paths?.length > HELD_SHOWN && html`<p><a href=${href({view: 'map'})}>All ${paths.length} on the map</a></p>`}</section>`
 }
 
 export function Shell() {

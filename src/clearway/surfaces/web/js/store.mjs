@@ -41,7 +41,12 @@ let cards = 60
 const BEAT_MS = 500 // between two questions for the same slice, however much happens
 const waiting = {}
 
-export function moreCards() { cards = Math.min(500, cards + 120); touch('board') }
+export function moreCards() {
+  const shown = Math.max(...Object.values(state.board?.columns || {}).map(each => each.length), 60)
+  if (cards > shown) return // asked for already
+  cards = Math.min(500, cards + 120)
+  touch('board')
+}
 
 // A slice may have changed: ask at once, then at most twice a second, and not while nobody looks.
 export function touch(...names) {
