@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench import rival
-from bench.figures import Figure, at_most, over_bare
+from bench.figures import Figure, at_most, over_bare, pace_of
 from bench.spawn import Case, Ended, Timing, measure, stays_silent
 from bench.world import (
     FREE_FILES,
@@ -36,6 +36,8 @@ _LONG_TEXT = _LINE * 1_638_400  # 50 MB
 LARGE_ROUNDS_MS = 500
 REFUSAL_BYTES_MAX = 240
 BRIEF_BYTES_MAX = 2_400
+# What the other product's hooks took over a bare interpreter on the machine where the budgets were set.
+RIVAL_THEN_MS = {"own": 53, "free": 53, "refusal": 45, "ls": 47, "context": 82}
 
 
 def figures(rounds: int, *, with_rival: bool = False) -> list[Figure]:
@@ -152,6 +154,7 @@ def refuses(ended: Ended) -> bool:
 
 def _rows(timings: dict[str, Timing]) -> list[Figure]:
     bare = timings["bare"].median
+    others = {case: timings[f"rival {case}"].median - bare for case in RIVAL_THEN_MS if f"rival {case}" in timings}
 
     def row(case: str, name: str, budget_ms: float) -> Figure:
         timing = timings[case]
@@ -162,6 +165,7 @@ def _rows(timings: dict[str, Timing]) -> list[Figure]:
     return [
         Figure("bare interpreter, python -I -S -c pass", f"{bare:.1f} ms", ratio="1.00 x bare"),
         Figure("sh -c :", f"{timings['sh'].median:.1f} ms", ratio=f"{timings['sh'].median / bare:.2f} x bare"),
+        *([pace_of(others, RIVAL_THEN_MS)] if others else []),
         row("own", "guard, Edit of own leased file", 6),
         row("free", "guard, first Edit of a free file", 25),
         row("refusal", "guard, refusal", 25),

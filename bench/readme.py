@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench import hooks
 from bench.__main__ import GROUPS, machine
-from bench.figures import Figure, table
+from bench.figures import Figure, table, within_pace
 from bench.spawn import ROUNDS_MIN
 
 README = Path(__file__).resolve().parent.parent / "README.md"
@@ -42,13 +42,15 @@ def filled(page: str, where: str, figures: Sequence[Figure]) -> str:
         "",
         "| figure | measured | budget | beside |",
         "| --- | --- | --- | --- |",
-        *map(_row, figures),
+        *(_row(figure, figures) for figure in figures),
     ]
     return "\n".join([f"{before}{START}", *lines, f"{END}{after}"])
 
 
-def _row(figure: Figure) -> str:
+def _row(figure: Figure, figures: Sequence[Figure]) -> str:
     missed = " (missed)" if figure.holds is False else ""
+    if within_pace(figure, figures):
+        missed = " (missed; within it at the pace of this machine)"
     return f"| {figure.name} | {figure.measured} | {figure.budget}{missed} | {figure.ratio} |"
 
 
