@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from bench.figures import Figure, at_least, at_most, over_bare, pace_of, table, within_pace
 
 PACE = pace_of({"own": 90.0, "ls": 80.0, "free": 70.0}, {"own": 50, "ls": 50, "free": 50})
