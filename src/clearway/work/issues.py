@@ -188,29 +188,32 @@ def live_attempt(tx: Tx, issue: str) -> Row | None:
 
 def item(issue: Row, *, whole: bool = False) -> dict[str, Any]:
     """An issue as lists show it. What says nothing is left out unless `whole`."""
-    effective = "in_progress" if issue.held_by else issue.status
-    claimable = is_claimable(issue)
+    status, held_by = issue["status"], issue["held_by"]  # by key: a list asks for hundreds
+    blockers, labels = issue["open_blockers"], issue["labels"]
+    place: int = issue["priority"]
+    priority = PRIORITIES[place]
     shown: dict[str, Any] = {
-        "display_id": f"ISSUE-{issue.number}",
-        "type": issue.type,
-        "title": issue.title,
-        "status": issue.status,
+        "display_id": f"ISSUE-{issue['number']}",
+        "type": issue["type"],
+        "title": issue["title"],
+        "status": status,
     }
-    if whole or effective != issue.status:
-        shown["effective_status"] = effective
-    if whole or PRIORITIES[issue.priority] != "medium":
-        shown["priority"] = PRIORITIES[issue.priority]
-    labels: list[str] = wire.loads(issue.labels)
-    if whole or labels:
-        shown["labels"] = sorted(labels)
-    if whole or issue.open_blockers:
-        shown["open_blockers"] = issue.open_blockers
+    if whole or (held_by and status != "in_progress"):
+        shown["effective_status"] = "in_progress" if held_by else status
+    if whole or priority != "medium":
+        shown["priority"] = priority
+    names: list[str] = [] if labels == "[]" else sorted(wire.loads(labels))
+    if whole or names:
+        shown["labels"] = names
+    if whole or blockers:
+        shown["open_blockers"] = blockers
+    claimable = is_claimable(issue)
     if whole or claimable:
         shown["claimable"] = claimable
-    shown["version"] = issue.version
-    shown["updated_at"] = clock.iso(issue.updated_wall)
-    if issue.held_by:
-        shown["held_by"] = issue.held_by
+    shown["version"] = issue["version"]
+    shown["updated_at"] = clock.iso(issue["updated_wall"])
+    if held_by:
+        shown["held_by"] = held_by
     if needs_human(issue):
         shown["needs_human"] = True
     return shown
@@ -218,17 +221,17 @@ def item(issue: Row, *, whole: bool = False) -> dict[str, Any]:
 
 def is_claimable(issue: Row) -> bool:
     return (
-        issue.archived_wall is None
-        and issue.type != "epic"
-        and issue.status in CLAIM_KIND
-        and issue.open_blockers == 0
-        and not issue.held_by
+        issue["archived_wall"] is None
+        and issue["type"] != "epic"
+        and issue["status"] in CLAIM_KIND
+        and issue["open_blockers"] == 0
+        and not issue["held_by"]
     )
 
 
 def needs_human(issue: Row) -> bool:
     """Whether agents have failed at it so often in a row that one more will hardly do better."""
-    return issue.failures >= REPEATED_FAILURES and issue.status not in TERMINAL
+    return issue["failures"] >= REPEATED_FAILURES and issue["status"] not in TERMINAL
 
 
 def forgive(tx: Tx, issue: Row) -> bool:
