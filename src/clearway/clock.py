@@ -42,6 +42,10 @@ class Clock:
         """Milliseconds since some point of this boot; stands still while the machine sleeps."""
         return time.monotonic_ns() // 1_000_000
 
+    def worked(self) -> int:
+        """Microseconds of processor time that this thread has used."""
+        return time.thread_time_ns() // 1_000
+
     def wall(self) -> int:
         """Milliseconds since 1970 UTC, as the machine believes."""
         return time.time_ns() // 1_000_000

@@ -11,7 +11,7 @@ import os
 import stat
 
 from clearway import paths, platforms
-from clearway.config import POINTER
+from clearway.config import POINTER, TEAM
 from clearway.errors import Refusal
 from clearway.limits import BRANCH_CHARS_MAX, HARD_LINK_LOOKS_MAX, PATH_CHARS_MAX
 from clearway.untrusted import quoted
@@ -212,6 +212,20 @@ def holding(path: str) -> Repository | None:
             return None
         folder = upper
     return None
+
+
+def looks_of(root: str) -> tuple[int, ...] | None:
+    """What tells the repository at this folder from another, and from itself with another pointer. None where more has
+    to be looked at: in a folder below, without a pointer, with a room on a server."""
+    try:
+        git, pointer = os.stat(os.path.join(root, ".git")), os.lstat(os.path.join(root, POINTER))
+        if os.path.lexists(os.path.join(root, TEAM)):
+            return None
+    except (OSError, ValueError):
+        return None
+    written = (0, 0) if stat.S_ISDIR(git.st_mode) else (git.st_mtime_ns, git.st_size)
+    named = pointer.st_dev, pointer.st_ino, pointer.st_size, pointer.st_mtime_ns, pointer.st_ctime_ns
+    return git.st_dev, git.st_ino, *written, *named
 
 
 def checkout_id(repository: Repository, clock: Clock) -> str:

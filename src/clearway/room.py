@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     Answer = TypeVar("Answer")
 
 SQL = statements(__file__)
+_FOUND_MAX = 256
 
 
 class Room:
@@ -65,6 +66,20 @@ class Room:
         self._home = home
         self._tokens: Callable[[str, int], str] | None = None
         self._noted: dict[str, int] = {}
+        self._found: dict[object, Any] = {}
+        self._version: object = None
+
+    def unless_changed(self, key: object, ask: Callable[[], Answer]) -> Answer:
+        """What was found out under this key, or what is found out now: it is asked again after every change of the room
+        and where a change cannot be seen. For what follows from nothing but what is stored."""
+        version = self.engine.version()
+        if version is None:
+            return ask()
+        if version != self._version or len(self._found) >= _FOUND_MAX:
+            self._version, self._found = version, {}
+        if key not in self._found:
+            self._found[key] = ask()
+        return self._found[key]
 
     def ask(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
         """Answer one operation asked from outside. Raises Refusal; anything else is a bug."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 SQL = statements(__file__)
 _PATH_ARGUMENTS = ("paths", "path")
 _CHOSEN = "chosen"
+_MARKS_MAX = 256  # that a shelf keeps in mind
 
 
 class Target:
@@ -47,15 +48,21 @@ class Target:
         self.project = project
 
 
+class NotAtHand(Exception):
+    """The room that is asked would have to be opened first."""
+
+
 class Shelf:
     """Rooms that a process which stays keeps open from one question to the next. For one thread."""
 
-    __slots__ = ("clock", "liveness", "rooms")
+    __slots__ = ("clock", "in_mind", "liveness", "places", "rooms")
 
     def __init__(self, clock: Clock, liveness: Liveness) -> None:
         self.clock = clock
         self.liveness = liveness
         self.rooms: dict[tuple[str, bool], Room] = {}
+        self.in_mind: dict[str, tuple[str, str]] = {}  # marks of repositories (keep_in_mind) that were read already
+        self.places: dict[str, tuple[object, str]] = {}  # of the roots of repositories: how they are, whose they are
 
     def close(self) -> None:
         for room in self.rooms.values():
@@ -75,15 +82,17 @@ class Rooms:
         lock_wait_ms: int = COMMAND_LOCK_WAIT_MS,
         say: Callable[[str], None] | None = None,
         shelf: Shelf | None = None,
+        opens: bool = True,
     ) -> None:
         """upgrade: rooms may be brought forward, mended and backed up (not by a hook). say: hears one sentence about
         whatever a person should know of a room that was made, restored or mended here. shelf: where rooms are taken
-        from, and put back when these are closed."""
+        from, and put back when these are closed. opens: a room that is not there is opened; else that is NotAtHand."""
         self.settings = settings
         self.clock = settings.clock() if shelf is None else shelf.clock
         self.liveness = liveness or (Liveness() if shelf is None else shelf.liveness)
         self._shelf = shelf
         self._upgrade = upgrade
+        self._opens = opens
         self._lock_wait_ms = lock_wait_ms
         self._say = say or _keep_silent
         self._outside = Outside(settings.environ, settings.home)
@@ -92,6 +101,25 @@ class Rooms:
 
     def of_folder(self, folder: str) -> Room:
         """The room of the repository in which someone works. PROJECT_NOT_FOUND outside of any."""
+        looks = None if self._shelf is None or self.settings.room else repository.looks_of(folder)
+        known = None if looks is None or self._shelf is None else self._shelf.places.get(folder)
+        if known is not None and known[0] == looks:
+            return self.of_project(known[1])
+        room = self._of_folder(folder)
+        if looks is not None and self._shelf is not None and os.path.realpath(folder) == folder:
+            if len(self._shelf.places) >= _MARKS_MAX:
+                self._shelf.places.clear()
+            self._shelf.places[folder] = looks, room.project
+        return room
+
+    def of_known_folder(self, folder: str) -> Room | None:
+        """The same, if there is one already. Makes none."""
+        if self._shelf is not None and folder in self._shelf.places:
+            return self.of_folder(folder)
+        place = repository.holding(os.path.realpath(folder))
+        return None if place is None or self.known(place) is None else self.of_repository(place)
+
+    def _of_folder(self, folder: str) -> Room:
         try:
             folder.encode()
             found = repository.holding(os.path.realpath(folder)) if os.path.isabs(folder) else None
@@ -189,6 +217,8 @@ class Rooms:
         where = _whereabouts(place)
         if self._mark(where) == (project, where["common"]):
             return
+        if not self._opens:
+            raise NotAtHand
         try:
             self.of_repository(None).run(
                 lambda tx: tx.change(SQL.remember, **where, project=project, wall=tx.wall),
@@ -201,15 +231,22 @@ class Rooms:
 
     def _mark(self, where: dict[str, Any]) -> tuple[str, str]:
         """The project and the common directory that were noted for a repository beside the machine room."""
+        file = _mark_file(self.settings.home, where)
+        if self._shelf is not None and file in self._shelf.in_mind:
+            return self._shelf.in_mind[file]
         try:
-            with open(_mark_file(self.settings.home, where), encoding="utf-8") as opened:
+            with open(file, encoding="utf-8") as opened:
                 project, _, common = opened.read().removesuffix("\n").partition(" ")
-                return project, common
         except (OSError, ValueError):
             return "", ""
+        if self._shelf is not None and len(self._shelf.in_mind) < _MARKS_MAX:
+            self._shelf.in_mind[file] = project, common
+        return project, common
 
     def _write_mark(self, where: dict[str, Any], project: str) -> None:
         mark = _mark_file(self.settings.home, where)
+        if self._shelf is not None:
+            self._shelf.in_mind.pop(mark, None)
         try:
             platforms.make_private(os.path.dirname(mark))
             descriptor = os.open(mark, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
@@ -335,6 +372,11 @@ class Rooms:
             if fences:
                 room.run(lambda tx, fences=fences: _give_back(tx, fences), caller=caller)
 
+    @property
+    def projects(self) -> list[str]:
+        """Whose rooms were asked."""
+        return list(self._open)
+
     def close(self) -> None:
         for project, room in self._open.items():
             if self._shelf is None or project == _CHOSEN or (project, self._upgrade) in self._shelf.rooms:
@@ -399,6 +441,8 @@ class Rooms:
 
     def _kept(self, project: str) -> Room:
         """Open the room of a project, or the machine's; mend it first where that is needed and allowed."""
+        if not self._opens:
+            raise NotAtHand
         self._look_before_making(project)
         try:
             room = self._opened(project)
@@ -466,7 +510,7 @@ class Rooms:
         """The same for a room in which the damage showed while it was asked. Whether to ask again."""
         file = refusal.facts.get("file")
         damaged = next((each for each, room in self._open.items() if room.engine.path == file), None)
-        if damaged is None or damaged == _CHOSEN or not self._upgrade:
+        if damaged is None or damaged == _CHOSEN or not self._upgrade or not self._opens:
             return False
         self._open.pop(damaged).close()
         self._mend(damaged)

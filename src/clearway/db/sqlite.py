@@ -18,6 +18,8 @@ from clearway.db.turns import Turns
 from clearway.driver import apsw, left
 from clearway.errors import Refusal
 from clearway.limits import (
+    HURRY_STEPS,
+    HURRY_WAITED,
     MAKING_WAIT_MS,
     RETRY_MS_MAX,
     RETRY_MS_MIN,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
         def changes(self) -> int: ...
         def pragma(self, name: str, value: str | None = None) -> Any: ...
         def set_wal_hook(self, callable: Callable[[Any, str, int], int]) -> None: ...
+        def set_progress_handler(self, callable: Callable[[], bool], nsteps: int) -> None: ...
         def wal_checkpoint(self, dbname: str | None = None, mode: int = 0) -> tuple[int, int]: ...
         def config(self, op: int, *args: int) -> int: ...
         def close(self) -> None: ...
@@ -111,7 +114,7 @@ class SqliteSession:
             self._connection.execute("COMMIT")
         except apsw.Error as error:
             _refuse(error, self._engine.path)
-        self._engine.ended()
+        self._engine.committed()
         if self._durable:
             self._engine.reach_the_disk()
 
@@ -153,6 +156,9 @@ class SqliteEngine:
         self._checkpoint_at = WAL_PAGES_BEFORE_CHECKPOINT
         self._identity = (0, 0)
         self._frozen = False  # what was opened does not see what others write
+        self._hurry_ms = 0  # how long a transaction may take, once `hurry` was called
+        self._until = self._worked = 0
+        self._opened = self._commits = 0
         self.turns = Turns(path + "-turn")
         self.read_only = False
         self._unwritable: apsw.Error | None = None  # why, when it is more than a file or folder that is closed to us
@@ -274,6 +280,8 @@ class SqliteEngine:
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             self._retry(lambda: _to_the_end(connection.execute(_SETTINGS)))
             connection.set_wal_hook(self._saw_wal)
+            if self._hurry_ms:
+                connection.set_progress_handler(self._is_too_late, HURRY_STEPS)
             # Each of these looks into the file, which another may be opening or closing as the only one.
             version = self._retry(lambda: connection.pragma("user_version"))
             if self._retry(lambda: connection.pragma("application_id")) != APPLICATION:
@@ -289,6 +297,7 @@ class SqliteEngine:
             connection.close()
             raise
         self._connection = connection
+        self._opened += 1
         return int(version)
 
     def _upgrade(self, version: int) -> None:
@@ -333,6 +342,9 @@ class SqliteEngine:
     def begin(self, *, writes: bool, durable: bool = True, wait_ms: int | None = None) -> SqliteSession:
         """Begin a transaction. durable: its commit waits for the disk. wait_ms: how long for another writer, at most;
         else as long as this engine waits."""
+        if self._hurry_ms:
+            self._until = self._waiting.monotonic() + HURRY_WAITED * self._hurry_ms
+            self._worked = self._waiting.worked()
         with _translated(self.path):
             if writes:
                 wait_ms = self._lock_wait_ms if wait_ms is None else wait_ms
@@ -377,6 +389,18 @@ class SqliteEngine:
         if connection is not None:
             connection.close()
 
+    def hurry(self, ms: int) -> None:
+        """From now on nothing is waited for here, and a question that takes longer is broken off as STORAGE_BUSY:
+        whoever asks has others to see to, and lets somebody else ask again."""
+        self._lock_wait_ms, self._hurry_ms = 0, ms
+        if self._connection is not None:
+            self._connection.set_progress_handler(self._is_too_late, HURRY_STEPS)
+
+    def _is_too_late(self) -> bool:
+        """By the time it has worked: on a busy machine others work in between."""
+        is_long = self._waiting.worked() - self._worked > 1_000 * self._hurry_ms
+        return is_long or self._waiting.monotonic() > self._until
+
     def constraint(self, error: Exception) -> str | None:
         """The name of the rule that the database says was broken."""
         if not isinstance(error, apsw.ConstraintError):
@@ -396,6 +420,14 @@ class SqliteEngine:
             found = [str(row[0]) for row in connection.execute(f"PRAGMA {'integrity' if full else 'quick'}_check(10)")]
             astray = [f"a row of {row[0]} refers to a {row[2]} that is not there" for row in _astray(connection)]
         return [*([] if found == ["ok"] else found), *astray]
+
+    def version(self) -> tuple[int, int, int]:
+        """What is different after every change, others' and our own."""
+        return self.stamp(), self._commits, self._opened
+
+    def committed(self) -> None:
+        self._commits += 1
+        self.ended()
 
     def ended(self) -> None:
         """A write is over: let the next one in. Without a host, whichever writer sees a long write-ahead log shortens
@@ -520,7 +552,7 @@ class _translated:
 
 def _refuse(error: apsw.Error | OSError, path: str) -> NoReturn:
     """Raise the refusal that this error means; a broken rule stays as it is, for `constraint`."""
-    if isinstance(error, (apsw.BusyError, apsw.LockedError, apsw.ProtocolError)):
+    if isinstance(error, (apsw.BusyError, apsw.LockedError, apsw.ProtocolError, apsw.InterruptError)):
         raise Refusal("STORAGE_BUSY", "The room is busy with another writer; try again.") from error
     if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
         raise Refusal(

@@ -102,10 +102,14 @@ def in_room(caller: Caller, room: Room, environ: Mapping[str, str], parent: int 
     process = caller.process or room.liveness.identify(client_above(environ, parent)[1])
     if process is None:
         return caller
-    current = room.run(
-        lambda tx: agents.current_session(tx, caller.host, process.boot, process.pid, process.started),
-        caller=Caller(caller.agent, host=caller.host),  # who asks as a guess gives no sign of life under it
-        writes=False,
+    who = caller.host, process.boot, process.pid, process.started
+    current = room.unless_changed(
+        who,
+        lambda: room.run(
+            lambda tx: agents.current_session(tx, *who),
+            caller=Caller(caller.agent, host=caller.host),  # who asks as a guess gives no sign of life under it
+            writes=False,
+        ),
     )
     if current is None or current == caller.session:
         return caller

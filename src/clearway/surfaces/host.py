@@ -4,8 +4,8 @@ It holds an operating system's lock that dies with it, so there is one at a time
 for a while, when its product or its home is exchanged under it, or when a newer version asks it to. Everything also
 works without it, with the same answers: whoever is not answered in time sees to it himself.
 
-One thread waits for all sockets and asks no room; the others (host_work.py) ask rooms and wait for nobody's socket
-longer than a bound.
+One thread waits for all sockets and asks a room only what is answered at once (host_at_once.py); the others
+(host_work.py) ask rooms whatever there is to ask, and wait for nobody's socket longer than a bound.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ from clearway.limits import (
     HOST_PEERS_MAX,
 )
 from clearway.surfaces import host_answers, host_wire
+from clearway.surfaces.host_at_once import AtOnce
 from clearway.surfaces.host_duties import Duties
 from clearway.surfaces.host_figures import Counts
 from clearway.surfaces.host_talk import Talk
 from clearway.surfaces.host_watch import Watch, Watching
-from clearway.surfaces.host_wire import Spoken
+from clearway.surfaces.host_wire import HookFrame, Spoken
 from clearway.surfaces.host_work import Worker, Workers
 from clearway.surfaces.http_door import Door
 
@@ -94,6 +95,7 @@ class Host:
         self._listener: socket.socket | None = None
         self._ear, self._voice = socket.socketpair()
         self.workers = Workers(self.liveness, self._complain, self._wake)
+        self.at_once = AtOnce(self, self.later)
         self.duties = Duties(self)
         self.watch = Watch(self._complain)
         self._thread = threading.get_ident()
@@ -177,6 +179,7 @@ class Host:
             self._drop(peer)
         self.watch.close()
         shellparse.forget()
+        self.at_once.close()
         self.workers.close()
         self._selector.close()
         for end in (self._ear, self._voice):
@@ -219,6 +222,7 @@ class Host:
         elif not os.path.exists(self._address):
             self.leave("its socket is gone")
         else:
+            self.at_once.look()
             self.duties.look(now)
 
     # --- sockets ------------------------------------------------------------------------------------------------
@@ -226,7 +230,9 @@ class Host:
     def _turn(self, seconds: float) -> None:
         """Wait for something to happen, and see to it."""
         crowded = self.workers.grow()
-        for key, _ in self._selector.select(_MOMENT_SECONDS if crowded else seconds):
+        ready = self._selector.select(_MOMENT_SECONDS if crowded else seconds)
+        self.at_once.begin_round()
+        for key, _ in ready:
             if key.fileobj is self._listener:
                 self._let_in()
             elif key.fileobj is self._ear:
@@ -309,7 +315,7 @@ class Host:
             if frame is not None:
                 self._forget(peer)
                 self.asked += 1
-                self.workers.submit(lambda worker: host_answers.hook(worker, self, peer.connection, peer.pid, frame))
+                self._hook(peer, frame)
             return
         if peer.talk is None and got and not got.startswith(b"{"):
             raise Spoken("no request")
@@ -322,6 +328,13 @@ class Host:
             peer.talk.hear(line)
         if len(got) > HOST_LINE_BYTES_MAX:
             raise Spoken("too long")
+
+    def _hook(self, peer: Peer, frame: HookFrame) -> None:
+        """Most ask for nothing but a silent allow, which needs no thread of its own."""
+        looked = host_answers.looked_at_once(self, peer.connection, peer.pid, frame)
+        if looked is not None:
+            submit = self.workers.submit
+            submit(lambda worker: host_answers.hook(worker, self, peer.connection, peer.pid, frame, looked=looked))
 
     def _request(self, peer: Peer, line: bytes) -> None:
         """One request at a time: the peer is not listened to until it has its answer."""

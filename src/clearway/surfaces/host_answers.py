@@ -16,7 +16,7 @@ from clearway.catalog import OPERATIONS
 from clearway.config import Caller, Settings
 from clearway.errors import Refusal
 from clearway.guard import quiet
-from clearway.limits import SESSION_CHARS_MAX
+from clearway.limits import HOST_AT_ONCE_BYTES_MAX, SESSION_CHARS_MAX
 from clearway.rooms import Rooms
 from clearway.surfaces import callers, hooks, host_wire
 from clearway.surfaces.hooks import Standing
@@ -36,14 +36,34 @@ _TAKEN_SECONDS = 2.0  # how long a client may take until it has read what it was
 # --- hooks ------------------------------------------------------------------------------------------------------------
 
 
-def hook(worker: Worker, host: Host, connection: socket.socket, pid: int, frame: HookFrame) -> None:
-    """Answer one hook and hang up. Without a word if it had better see to it itself."""
+def looked_at_once(host: Host, connection: socket.socket, pid: int, frame: HookFrame) -> bool | None:
+    """Answer a hook that asks for nothing, in the thread of the sockets: None. Else whether that was found out."""
+    if len(frame.payload) > HOST_AT_ONCE_BYTES_MAX:
+        return False
+    began = quiet.now()
+    try:
+        if _may_answer(host, pid, frame):
+            if not quiet.is_quiet(frame.client, frame.payload, frame.told, host.at_once.connect):
+                return True
+            connection.send(_QUIET)  # it does not wait: nothing was ever sent here before
+            host.counted.hook(frame.client, quiet.elapsed(began))
+    except OSError:
+        pass  # it is gone
+    connection.close()
+    return None
+
+
+def hook(
+    worker: Worker, host: Host, connection: socket.socket, pid: int, frame: HookFrame, *, looked: bool = False
+) -> None:
+    """Answer one hook and hang up. Without a word if it had better see to it itself. looked: it is known that it may be
+    answered here, and asks for something."""
     standing: Standing | None = None
     try:
         began = quiet.now()
-        if not _may_answer(host, pid, frame):
+        if not looked and not _may_answer(host, pid, frame):
             return
-        if quiet.is_quiet(frame.client, frame.payload, frame.told, worker.connect):
+        if not looked and quiet.is_quiet(frame.client, frame.payload, frame.told, worker.connect):
             host_wire.send(connection, _QUIET)
             host.counted.hook(frame.client, quiet.elapsed(began))
             return

@@ -85,9 +85,10 @@ class Counts:
             code = "INTERNAL"
             raise
         finally:
-            self._question(by, operation.name, code, quiet.elapsed(began))
+            self.question(by, operation.name, code, quiet.elapsed(began))
 
-    def _question(self, by: str, operation: str, code: str, micros: int) -> None:
+    def question(self, by: str, operation: str, code: str, micros: int) -> None:
+        """Somebody has asked. by: which way; code: of what was refused."""
         with self._lock:
             self.questions[by, operation] = self.questions.get((by, operation), 0) + 1
             self.spans.setdefault(by, Spans()).add(micros)

@@ -21,7 +21,7 @@ from clearway.config import Caller
 from clearway.errors import Refusal
 from clearway.limits import HOST_LINE_BYTES_MAX, HOST_WAITING_MAX, PROGRESS_SECONDS
 from clearway.op import Operation
-from clearway.rooms import Rooms
+from clearway.rooms import NotAtHand, Rooms
 from clearway.surfaces import host_answers, host_wire, mcp, mcp_prompts, mcp_resources, patience
 from clearway.surfaces.host_watch import Listener, file_in
 from clearway.surfaces.host_work import Worker
@@ -291,9 +291,30 @@ class Talk:
             if self._active is not None:
                 self._waiting.append(call)
                 return ""
-            self._active = call
+        if (said := self._at_once(call)) is not None:
+            return said
+        self._active = call
         self._host.workers.submit(lambda worker: self._make_all(worker, call))
         return ""
+
+    def _at_once(self, call: Call) -> str | None:
+        """The answer, if it can be given without waiting for anything."""
+        if self._caller is None:
+            return None
+
+        def who(rooms: Rooms) -> Caller:
+            return self._caller_at_once(rooms, self.client, call.meta)
+
+        try:
+            operation = call.operation or self.offer.operation(call.name)
+            reply = self._host.at_once.reply("mcp", self._settings, operation, call.arguments, who)
+        except NotAtHand:
+            return None
+        except Refusal as refusal:
+            return self._refusal(call, refusal)
+        except Exception as error:
+            return self._refusal(call, self._defect(call.name, error))
+        return self._answer(call, reply)
 
     def _is_cancelled(self, line: bytes) -> bool:
         """Whether a line takes a call back, which is done then. A call that is cancelled before its turn is not made.
@@ -343,8 +364,12 @@ class Talk:
             reply = self.ask(worker, operation, call.arguments, client, call.meta)
         except Refusal as refusal:
             return {}, self._refusal(call, refusal) + "\n"
-        result = mcp_resources.contents(call.uri, reply) if call.uri else mcp.answer_on_the_wire(reply, client)
-        return reply, _result(call.identity, result) + "\n"
+        return reply, self._answer(call, reply) + "\n"
+
+    def _answer(self, call: Call, reply: dict[str, Any]) -> str:
+        if call.uri:
+            return _result(call.identity, mcp_resources.contents(call.uri, reply))
+        return mcp.answer_line(call.identity, reply, self.client)
 
     def _refusal(self, call: Call, refusal: Refusal) -> str:
         if call.uri:
@@ -425,12 +450,15 @@ class Talk:
         except Refusal:
             raise
         except Exception as error:
-            self._host.workers.complain(error)
-            raise Refusal(
-                "INTERNAL", f"{operation.name} failed by a defect of Clearway; the host's log says where."
-            ) from error
+            raise self._defect(operation.name, error) from error
         finally:
+            asked = rooms.projects
             rooms.close()
+            self._host.at_once.offer(worker, self._settings, asked)
+
+    def _defect(self, name: str, error: Exception) -> Refusal:
+        self._host.workers.complain(error)
+        return Refusal("INTERNAL", f"{name} failed by a defect of Clearway; the host's log says where.")
 
     def _caller_of(self, rooms: Rooms, client: str, meta: Mapping[str, Any]) -> Caller:
         with self._asking:
@@ -438,6 +466,16 @@ class Talk:
                 self._caller = Connection(rooms, self._cwd)
             self._caller.rooms = rooms
             return self._caller.caller(client, meta)
+
+    def _caller_at_once(self, rooms: Rooms, client: str, meta: Mapping[str, Any]) -> Caller:
+        """The same, if no worker is at it."""
+        if self._caller is None or not self._asking.acquire(blocking=False):
+            raise NotAtHand
+        try:
+            self._caller.rooms = rooms
+            return self._caller.caller(client, meta)
+        finally:
+            self._asking.release()
 
     def give_back(
         self,

@@ -26,21 +26,19 @@ from clearway.limits import (
 from clearway.rooms import Shelf
 
 
-class Worker:
-    """One thread and the rooms that it keeps open, by the clock that they were made with."""
+class Kept:
+    """The rooms that one thread keeps open, by the clock that they were made with."""
 
-    def __init__(self, workers: Workers) -> None:
-        self._workers = workers
-        self._inbox: SimpleQueue[Act | None] = SimpleQueue()
+    def __init__(self, liveness: Liveness) -> None:
+        self._liveness = liveness
         self._shelves: dict[str, Shelf] = {}
         self._quick: dict[str, tuple[tuple[int, int], Any]] = {}
-        threading.Thread(target=self._work, name="rooms", daemon=True).start()
 
     def shelf(self, test_clock: str) -> Shelf:
         found = self._shelves.get(test_clock)
         if found is None:
             clock = FileClock(test_clock) if test_clock else Clock()
-            found = self._shelves[test_clock] = Shelf(clock, self._workers.liveness)
+            found = self._shelves[test_clock] = Shelf(clock, self._liveness)
         return found
 
     def connect(self, file: str) -> Any:
@@ -53,10 +51,31 @@ class Worker:
             known = self._quick[file] = here, open_as_it_is(file)
         return known[1]
 
+    def close(self) -> None:
+        self._close_quick()
+        for shelf in self._shelves.values():
+            shelf.close()
+
+    def close_oldest(self) -> None:
+        """Those that were asked longest ago, where there are too many."""
+        for shelf in self._shelves.values():
+            while len(shelf.rooms) > HOST_ROOMS_OPEN_MAX:
+                shelf.rooms.pop(next(iter(shelf.rooms))).close()
+
     def _close_quick(self) -> None:
         for _, connection in self._quick.values():
             connection.close()
         self._quick.clear()
+
+
+class Worker(Kept):
+    """One thread, and what it keeps."""
+
+    def __init__(self, workers: Workers) -> None:
+        super().__init__(workers.liveness)
+        self._workers = workers
+        self._inbox: SimpleQueue[Act | None] = SimpleQueue()
+        threading.Thread(target=self._work, name="rooms", daemon=True).start()
 
     def give(self, act: Act | None) -> None:
         """The next thing to do; None ends it."""
@@ -67,9 +86,7 @@ class Worker:
             while self._do_next():
                 pass
         finally:
-            self._close_quick()
-            for shelf in self._shelves.values():
-                shelf.close()
+            self.close()
 
     def _do_next(self) -> bool:
         try:
@@ -82,9 +99,7 @@ class Worker:
             act(self)
         except BaseException as error:
             self._workers.complain(error)
-        for shelf in self._shelves.values():
-            while len(shelf.rooms) > HOST_ROOMS_OPEN_MAX:
-                shelf.rooms.pop(next(iter(shelf.rooms))).close()  # the one that was asked longest ago
+        self.close_oldest()
         self._workers.rest(self)
         return True
 

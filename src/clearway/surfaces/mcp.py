@@ -391,6 +391,19 @@ def answer_on_the_wire(reply: dict[str, Any], client: str) -> dict[str, Any]:
     return _result(_IN_DATA if where == DATA else wire.dumps(reply), None if where == TEXT else reply)
 
 
+def answer_line(identity: int | str, reply: dict[str, Any], client: str) -> str:
+    """The whole answer to a call as it is spelled. A reply is spelled once, and looked through only if there is
+    something in it that would be shown otherwise."""
+    data = wire.dumps(reply)
+    if "\\" in data or not (data.isascii() and data.isprintable()):
+        data = wire.dumps(readable(reply))
+    where, _ = READS.get(known_name(client), (BOTH, BOTH))
+    text = wire.dumps(_IN_DATA if where == DATA else data)
+    more = "" if where == TEXT else f',"structuredContent":{data}'
+    result = f'{{"content":[{{"text":{text},"type":"text"}}],"isError":false{more}}}'
+    return f'{{"jsonrpc":"2.0","id":{wire.dumps(identity)},"result":{result}}}'
+
+
 def refusal_on_the_wire(refusal: Refusal, client: str) -> dict[str, Any]:
     """A refusal. Its text is complete for everybody: some clients show a model nothing else of an error."""
     _, where = READS.get(known_name(client), (BOTH, BOTH))

@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, cast
 
-from clearway import alive, config, repository
+from clearway import alive, config
 from clearway.alive import Process
 from clearway.config import RESERVED_NAMES, Caller
 from clearway.limits import SESSION_CHARS_MAX
@@ -29,6 +29,8 @@ _SESSION_VARIABLES = {
 _CALL = "claudecode/toolUseId"  # under which Claude Code's hook has seen the same call
 # What a client calls itself in `clientInfo`, where that does not begin with the name we know it by.
 _OTHER_NAMES = {"visual studio code": "vscode", "github copilot": "copilot", "github-copilot": "copilot"}
+_known: dict[str, str] = {}  # who has connected: it is asked several times in every call
+_KNOWN_MAX = 256
 # Programs that start others: what becomes of them says nothing about a client.
 _IN_BETWEEN = frozenset(
     "sh bash dash zsh fish ksh csh tcsh busybox pwsh powershell cmd env npm npx uv uvx pipx sudo doas timeout nohup "
@@ -91,10 +93,8 @@ class Connection:
         """With the session that the client's hooks have told the room in which it works, if there is one already."""
         if caller.process is None:  # and no client above: that was looked for when the connection was made
             return caller
-        place = repository.holding(os.path.realpath(caller.cwd))
-        if place is None or self.rooms.known(place) is None:
-            return caller
-        return callers.in_room(caller, self.rooms.of_repository(place), self._environ, self._settings.parent)
+        room = self.rooms.of_known_folder(caller.cwd)
+        return caller if room is None else callers.in_room(caller, room, self._environ, self._settings.parent)
 
     def _parent(self) -> Process | None:
         """Who started this server, if that can be the client itself."""
@@ -118,6 +118,15 @@ class Connection:
 
 def known_name(client: str) -> str:
     """The agent's name of a client we know, from what it calls itself; empty for another."""
+    known = _known.get(client)
+    if known is None:
+        known = _recognised(client)
+        if len(_known) < _KNOWN_MAX:
+            _known[client] = known
+    return known
+
+
+def _recognised(client: str) -> str:
     said = client.lower()
     for begin, name in (*((name, name) for name in callers.NAMES.values()), *_OTHER_NAMES.items()):
         if said.startswith(begin) and not said[len(begin) : len(begin) + 1].isalnum():
