@@ -155,6 +155,7 @@ export class Door {
       this.page = page;
       this.failed = undefined;
       this.session = session;
+      if (this.over) void this.leave();
       return session;
     } catch (error) {
       const pause = Math.min(this.failed ? this.failed.pause * 2 : PAUSE_MS_MIN, PAUSE_MS_MAX);

@@ -56,6 +56,7 @@ export function deactivate(): Promise<void> | undefined {
 export class Window {
   private folders: Folder[] = [];
   private program = "";
+  private missing = "";
   private readonly kept: vscode.Disposable[] = [];
   private readonly status = vscode.window.createStatusBarItem("clearway", vscode.StatusBarAlignment.Left, 20);
   private readonly marks = new Marks(() => this.folders);
@@ -82,6 +83,10 @@ export class Window {
       vscode.workspace.onDidChangeConfiguration((event) => {
         if (event.affectsConfiguration("clearway.program")) this.begin();
         else if (event.affectsConfiguration("clearway")) this.show();
+        else if (event.affectsConfiguration("mcp")) this.servers.refresh();
+      }),
+      vscode.workspace.onDidSaveTextDocument((saved) => {
+        if (saved.fileName.endsWith("mcp.json")) this.servers.refresh();
       }),
       vscode.window.onDidChangeActiveTextEditor((editor) => this.warn(editor)),
     );
@@ -116,6 +121,8 @@ export class Window {
     });
     if ("problem" in found) {
       this.program = "";
+      this.missing = found.problem;
+      this.settle();
       this.status.text = "$(warning) clearway";
       this.status.tooltip = found.problem;
       this.status.command = { command: "workbench.action.openSettings", title: "", arguments: ["clearway.program"] };
@@ -125,6 +132,7 @@ export class Window {
       return;
     }
     this.program = found.program;
+    this.missing = "";
     this.door = new Door(() => this.link());
     this.status.command = "clearway.showRoom";
     this.folders = (vscode.workspace.workspaceFolders ?? [])
@@ -132,6 +140,13 @@ export class Window {
       .map((folder) => new Folder(folder, found.program, () => this.show()));
     this.show();
     void this.panel.renew();
+  }
+
+  /** What menus and the words of an empty list depend on. */
+  private settle(): void {
+    const hasRoom = this.folders.some((each) => each.state);
+    void vscode.commands.executeCommand("setContext", "clearway.hasRoom", hasRoom);
+    void vscode.commands.executeCommand("setContext", "clearway.isMissing", Boolean(this.missing));
   }
 
   private link() {
@@ -147,7 +162,7 @@ export class Window {
   /** Show what is known now. */
   private show(): void {
     const states = this.folders.flatMap((each) => (each.state ? [each.state] : []));
-    void vscode.commands.executeCommand("setContext", "clearway.hasRoom", states.length > 0);
+    this.settle();
     this.lists.forEach((each) => each.refresh());
     this.marks.settle();
     this.marks.refresh();
@@ -259,7 +274,8 @@ export class Window {
   private look(problem: string): string {
     const shown = this.folders.find((each) => each.state) ?? this.folders[0];
     const asked = !shown || shown.watch.isKnown;
-    return page(shown?.state, problem || shown?.problem?.message || (asked ? "" : "The room is being asked."));
+    const why = problem || this.missing || shown?.problem?.message;
+    return page(shown?.state, why || (asked ? "" : "The room is being asked."));
   }
 
   private async withFile(chosen: unknown, act: (each: Folder, file: string) => Promise<void>): Promise<void> {
@@ -273,7 +289,7 @@ export class Window {
 
   private async inFolder(chosen: unknown, act: (each: Folder) => Promise<void>): Promise<void> {
     const asked = chosen instanceof Row ? this.folders.filter((each) => each === chosen.followed) : this.folders;
-    if (!asked.length) throw new Refused("PROJECT_NOT_FOUND", "Open a folder first, and see that clearway can be found.");
+    if (!asked.length) throw new Refused("PROJECT_NOT_FOUND", this.missing || "Open a folder first.");
     const each =
       asked.length === 1
         ? asked[0]

@@ -18,6 +18,7 @@ export class Watch {
   isKnown = false;
   private over = false;
   private pause = PAUSE_MS_MIN;
+  private wake: () => void = () => undefined;
 
   constructor(
     private readonly asking: Pick<Asking, "ask" | "run">,
@@ -32,7 +33,7 @@ export class Watch {
         this.pause = PAUSE_MS_MIN;
         await this.wait();
       } else {
-        await this.sleep(this.pause);
+        await Promise.race([this.sleep(this.pause), new Promise<void>((wake) => (this.wake = wake))]);
         this.pause = Math.min(this.pause * 2, PAUSE_MS_MAX);
       }
     }
@@ -47,6 +48,7 @@ export class Watch {
         return false;
       }
       this.become(read(status, await this.asking.ask(["room"]), await this.asking.ask(["board"])), undefined);
+      this.wake(); // a room was made just now: from here on its log is heard
       return true;
     } catch (error) {
       this.become(this.state, error instanceof Refused ? error : new Refused("INTERNAL", String(error)));

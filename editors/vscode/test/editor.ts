@@ -120,6 +120,7 @@ export const told = {
   tasks: [] as Task[],
   providers: {} as Record<string, unknown>,
   editorChanged: new EventEmitter<unknown>(),
+  saved: new EventEmitter<unknown>(),
   foldersChanged: new EventEmitter<void>(),
 };
 
@@ -135,6 +136,7 @@ export const workspace = {
   }),
   onDidChangeWorkspaceFolders: told.foldersChanged.event,
   onDidChangeConfiguration: () => nothing,
+  onDidSaveTextDocument: told.saved.event,
 };
 
 export const window = {

@@ -106,6 +106,23 @@ test("a watch asks for all of it once, sleeps until the log goes on, and asks ag
   assert.deepEqual(asked, ["status", "room", "board", wait, "status", "room", "board", wait]);
 });
 
+test("a room that was just made is heard at once, however rarely it was asked before", async () => {
+  let made = false;
+  let heard = () => undefined as void;
+  const hears = new Promise<void>((resolve) => (heard = resolve));
+  const asking = {
+    ask: async (words: string[]) => (made ? ({ status, room, board } as Record<string, object>)[words[0]!]! : {}),
+    run: async () => (watch.dispose(), heard(), {}),
+  };
+  const watch: Watch = new Watch(asking as never, () => undefined, () => new Promise(() => undefined));
+  void watch.follow();
+  await new Promise(setImmediate);
+  assert.equal(watch.isKnown, true);
+  made = true;
+  await watch.look();
+  await hears;
+});
+
 test("a room that does not answer is asked ever more rarely, and what was known stays", async () => {
   const pauses: number[] = [];
   let fails = false;

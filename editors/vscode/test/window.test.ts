@@ -105,7 +105,13 @@ test("a server is offered for a folder with a room, and never a second one", asy
   await begin();
   assert.deepEqual(servers().map((each) => [each.label, each.command, each.cwd.fsPath]), [["Clearway", program, join(root, "repo")]]);
   mkdirSync(join(root, "repo", ".vscode"));
-  writeFileSync(join(root, "repo", ".vscode", "mcp.json"), '{ // ours\n "servers": {"clearway": {}} }');
+  const file = join(root, "repo", ".vscode", "mcp.json");
+  writeFileSync(file, '{ // ours\n "servers": {"clearway": {}} }');
+  let toldAnew = 0;
+  const provider = told.providers["servers"] as { onDidChangeMcpServerDefinitions(heard: () => void): void };
+  provider.onDidChangeMcpServerDefinitions(() => (toldAnew += 1));
+  told.saved.fire({ fileName: file });
+  assert.equal(toldAnew, 1);
   assert.deepEqual(servers(), []);
   rmSync(join(root, "repo", ".vscode"), { recursive: true });
   told.servers = { clearway: {} };
@@ -133,6 +139,11 @@ test("where the program cannot be found, the status bar says how it could be", a
   told.settings["clearway.program"] = join(root, "nowhere");
   await begin();
   assert.match(told.bar.tooltip, /clearway\.program names .*nowhere/);
+  assert.equal(told.context["clearway.isMissing"], true);
+  await told.commands["clearway.init"]!();
+  assert.match(told.errors[0]!, /clearway\.program names .*nowhere/);
+  await told.commands["clearway.showRoom"]!();
+  assert.match(panel().webview.html, /clearway\.program names .*nowhere/);
   assert.deepEqual(servers(), []);
 });
 
