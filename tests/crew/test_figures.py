@@ -41,6 +41,22 @@ def test_refusals_are_those_of_the_log(world: World, pair: tuple[Agent, Agent]) 
     assert found["duplicate_work_avoided"] == 1
 
 
+def test_figures_are_told_by_parts_of_the_time(world: World, pair: tuple[Agent, Agent]) -> None:
+    alpha, beta = pair
+    alpha.ask("claim_paths", paths=["src"])
+    beta.refused("claim_paths", paths=["src/a.py"])
+    world.clock.forward(minutes=18 * 60)
+    alpha.ask("claim_paths", paths=["src"])
+    for _ in range(2):
+        beta.refused("claim_paths", paths=["src/b.py"])
+        world.clock.forward(minutes=2)
+
+    by_part = alpha.ask("stats", days=1, parts=4)["by_part"]
+
+    assert by_part["refusals"] == [1, 0, 0, 2] and by_part["leaks"] == [0, 0, 0, 0]
+    assert "by_part" not in alpha.ask("stats", days=1)
+
+
 def test_recovery_is_counted_from_the_last_sign_of_life(world: World, pair: tuple[Agent, Agent]) -> None:
     alpha, beta = pair
     for title in ("Parser", "Lexer"):

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from clearway.arguments import Days
+    from clearway.arguments import Days, ListLimit
     from clearway.db.tx import Tx
 
 SQL = statements(__file__)
@@ -25,13 +25,14 @@ _TAKEN_ALREADY = frozenset({"ACTIVE_ATTEMPT_EXISTS", "ISSUE_RESERVED"})
 
 
 @op(group="crew", cli="stats", tool=False)
-def stats(tx: Tx, days: Days = STATS_DAYS) -> dict[str, Any]:
+def stats(tx: Tx, days: Days = STATS_DAYS, parts: ListLimit | None = None) -> dict[str, Any]:
     """Learn what coordination cost and saved: refusals, leaks, overlaps, recovery, bytes, latency.
 
     days: how far back.
+    parts: into how many equal parts of that time it is counted, too, oldest first.
     """
     since = tx.wall - days * _DAY_MS
-    log = _Log()
+    log = _Log(since, days * _DAY_MS // (parts or 1), parts or 0)
     after = 0
     while events := tx.all(SQL.events, since=since, after=after, limit=STATS_EVENTS_READ):
         for event in events:
@@ -45,13 +46,18 @@ def stats(tx: Tx, days: Days = STATS_DAYS) -> dict[str, Any]:
         "duplicate_work_avoided": sum(log.refusals.get(code, 0) for code in _TAKEN_ALREADY),
         "recovery": {"lost": log.lost, "recovered": len(log.recovered), **_seconds(log.recovered)},
         "hooks": _hooks(tx, since),
+        **({} if parts is None else {"by_part": log.by_part}),
     }
 
 
 class _Log:
     """What the log tells, event by event."""
 
-    def __init__(self) -> None:
+    def __init__(self, since: int, part_ms: int, parts: int) -> None:
+        self._since = since
+        self._part_ms = part_ms
+        self._parts = parts
+        self.by_part = {name: [0] * parts for name in ("refusals", "leaks", "overlaps", "lost", "recovered")}
         self.refusals: dict[str, int] = {}
         self.leaks = 0
         self.overlaps = 0
@@ -66,18 +72,29 @@ class _Log:
                 # Equal ones within a minute are told once; the next says how many were passed over.
                 count = 1 + facts.get("repeated", 0)
                 self.refusals[facts["code"]] = self.refusals.get(facts["code"], 0) + count
+                self._mark("refusals", event.at, count)
             case "path_leaked":
                 self.leaks += 1
+                self._mark("leaks", event.at)
             case "overlap_noted":
                 self.overlaps += 1
+                self._mark("overlaps", event.at)
             case "attempt_expired":
                 self.lost += 1
+                self._mark("lost", event.at)
                 self._waiting[event.issue] = event.at - facts.get("silent_ms", 0)
             case "attempt_started":
                 since = self._waiting.pop(event.issue, None)
-                self.recovered += [] if since is None else [max(0, event.at - since)]
+                if since is not None:
+                    self.recovered.append(max(0, event.at - since))
+                    self._mark("recovered", event.at)
             case _:
                 pass
+
+    def _mark(self, name: str, at: int, count: int = 1) -> None:
+        """Count it in its part of the time that is looked at."""
+        if self._parts:
+            self.by_part[name][min(self._parts - 1, (at - self._since) // self._part_ms)] += count
 
 
 def _seconds(spans: list[int]) -> dict[str, float]:

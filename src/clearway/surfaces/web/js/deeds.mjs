@@ -14,6 +14,7 @@ const version = async id => (await ask('get_issue', {issue_id: id})).version
 export const createIssue = given => done(ask('create_issue', {...given, idempotency_key: key()}), reply => reply, 'board')
 export const changeIssue = (id, expected_version, changes) => done(ask('update_issue', {issue_id: id, expected_version, changes}), `${id} is changed.`, 'board')
 export const setStatus = async (id, status, reason) => done(ask('update_issue', {issue_id: id, expected_version: await version(id), changes: {status, ...(status === 'blocked' && {blocked_reason: reason})}}), `${id} is ${status} now.`, 'board')
+export const retryIssue = (id, content) => done(ask('retry_issue', {issue_id: id, ...(content && {content})}), `${id} may be tried again.`, 'board')
 export const archive = async (id, archived = true) => done(ask('archive_issue', {issue_id: id, expected_version: await version(id), archived}), archived ? `${id} is put away.` : `${id} is back.`, 'board')
 export const comment = (id, content) => done(ask('add_comment', {issue_id: id, content, idempotency_key: key()}), `Said on ${id}.`)
 export const decide = given => done(ask('record_decision', {...given, idempotency_key: key()}), 'Recorded; it stands in every work context from now on.')

@@ -11,7 +11,7 @@ import {nick, who} from './words.mjs'
 import * as deeds from './deeds.mjs'
 
 const close = () => set({dialog: null})
-const FORMS = {keys: Keys, issue: NewIssue, edit: Edit, park: Park, approve: Approve, changes: Changes, reassign: Reassign, link: Link, decide: Decide, actions: Actions}
+const FORMS = {keys: Keys, issue: NewIssue, edit: Edit, park: Park, retry: Retry, approve: Approve, changes: Changes, reassign: Reassign, link: Link, decide: Decide, actions: Actions}
 export default props => FORMS[props.kind] ? html`<${FORMS[props.kind]} ...${props} />` : null
 
 function Form({title, does, button, act, children, ready = true, kind = 'first'}) {
@@ -72,6 +72,10 @@ function Park({id}) {
   const [why, type] = useText()
   return html`<${Form} title=${`Block ${id}`} does="No agent takes it until you make it ready again." button="Block it" act=${() => deeds.setStatus(id, 'blocked', why)} ready=${Boolean(why.trim())}><label class="wide">Why<input type="text" value=${why} onInput=${type} placeholder="needs an API key" autofocus /></label><//>`
 }
+function Retry({id}) {
+  const [said, type] = useState('')
+  return html`<${Form} title=${`Let agents try ${id} again`} does="What failed before counts no more; whoever takes it reads first what you write here." button="Let them try" act=${() => deeds.retryIssue(id, said.trim())}><${Completed} label="What the next one should know" rows="4" value=${said} set=${type} autofocus /><//>`
+}
 function Approve({id, review}) {
   const [said, type] = useState('Looked at it; it is right.')
   return html`<${Form} title=${`Approve ${id}`} does="The review ends with your name, and the issue is done." button="Approve" act=${() => deeds.review(review, 'approved', said)} ready=${Boolean(said.trim())}><${Completed} label="What you looked at" rows="3" value=${said} set=${type} /><//>`
@@ -115,6 +119,7 @@ function Actions({id}) {
     ${review && !review.stale && html`<button onClick=${() => open('approve')}>Approve…</button><button onClick=${() => open('changes')}>Ask for changes…</button>`}
     ${live && html`<button class="danger" onClick=${() => open('reassign')}>Take it from ${who(live.agent, live.session)} and keep it for…</button>`}
     ${!live && !over && html`<button onClick=${() => open('reassign')}>Keep for…</button>`}
+    ${issue.needs_human && !live && !over && html`<button onClick=${() => open('retry')}>Try again…</button>`}
     ${!live && !over && issue.status !== 'ready' && html`<button onClick=${run(() => deeds.setStatus(id, 'ready'))}>Make ready</button>`}
     ${!live && !over && issue.status !== 'blocked' && html`<button onClick=${() => open('park')}>Block…</button>`}
     <button onClick=${() => open('edit')}>Edit…</button><button onClick=${() => open('link')}>Link…</button><button onClick=${() => open('decide')}>Decide…</button>

@@ -78,17 +78,18 @@ export function useAsked(read, depends, touchedBy) {
 
 // A button that says what it will do to whom, and does it when it is pressed a second time.
 export function Act({children, sure, act, kind = '', title, disabled}) {
-  const [asking, ask] = useState(false), [busy, work] = useState(false)
+  const [asking, ask] = useState(false), [busy, work] = useState(false), [refused, fail] = useState(null)
   useEffect(() => { if (asking) { const over = setTimeout(() => ask(false), 6000); return () => clearTimeout(over) } }, [asking])
   const run = async () => {
     if (sure && !asking) return ask(true)
     ask(false)
     work(true)
-    try { const done = await act(); if (typeof done === 'string') say(done) } catch (refused) { say(refused.message, 'refused') }
+    fail(null)
+    try { const done = await act(); if (typeof done === 'string') say(done) } catch (error) { fail(error) }
     work(false)
   }
   return html`<span class="act"><button class=${kind + (asking ? ' asking' : '')} onClick=${run} disabled=${busy || disabled} title=${title || sure}>${asking ? 'Yes, do it' : children}</button>
-    ${asking && html`<span class="sure" role="alert">${sure} <button class="text" onClick=${() => ask(false)}>No</button></span>`}</span>`
+    ${asking && html`<span class="sure" role="alert">${sure} <button class="text" onClick=${() => ask(false)}>No</button></span>`}${refused && html`<span class="sure failure" role="alert">${refused.message} <span class="code">${refused.code}</span> <button class="text" onClick=${() => fail(null)} aria-label="Close this">×</button></span>`}</span>`
 }
 
 export function Parts({parts}) {

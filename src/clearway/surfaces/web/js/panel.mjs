@@ -1,14 +1,14 @@
 // The panel at the side: one issue, agent, path or message, whole, with what can be done about it.
-import {html, useState, useMemo, useRef} from './vdom.mjs'
+import {html, useState} from './vdom.mjs'
 import {ask} from './wire.mjs'
-import {use, state, set, touch, say} from './store.mjs'
-import {href, go} from './place.mjs'
-import {Agent, Badge, Path, Issue, Ago, Hour, Lease, Chip, Status, Priority, Failure, Still, Act, Parts, useAsked, breakable} from './marks.mjs'
-import {who, nick, told, exact, loudness, plural, span, stretch, hour, PRESENCE, reason} from './words.mjs'
+import {use, state, set, say} from './store.mjs'
+import {href} from './place.mjs'
+import {Agent, Path, Issue, Ago, Hour, Lease, Chip, Status, Priority, Failure, Still, Act, Parts, useAsked, breakable} from './marks.mjs'
+import {who, nick, told, loudness, span, hour, reason} from './words.mjs'
 import {Markdown} from './markdown.mjs'
-import {Line, gathered} from './feed.mjs'
 import {Completed} from './completing.mjs'
-import {agentsOf} from './shell.mjs'
+import {Attempts} from './attempts.mjs'
+import {OneAgent} from './agent.mjs'
 import {OneEvent, OneAttempt} from './moment.mjs'
 import * as deeds from './deeds.mjs'
 
@@ -28,6 +28,7 @@ function OneIssue({id}) {
   const mine = event => event.display_id === id
   const {reply: issue, refused, again} = useAsked(() => ask('get_issue', {issue_id: id}), [id], mine)
   const attempts = useAsked(() => ask('list_attempts', {issue_id: id, limit: 20}), [id], event => mine(event) && /^attempt|late/.test(event.type))
+  const notes = useAsked(() => ask('get_issue_activity', {issue_id: id, types: ['attempt_notes'], limit: 60}), [id], event => mine(event) && /note|checkpoint/.test(event.type))
   const graph = useAsked(() => ask('get_issue_graph', {root_issue_id: id, depth: 1, max_bytes: 40000}), [id], event => /relation|status|attempt_c/.test(event.type))
   const reviews = useAsked(() => ask('list_review_requests', {issue_id: id, limit: 5}), [id], event => mine(event) && /review|status/.test(event.type))
   if (!issue) return html`<${Failure} of=${refused} retry=${again} />${!refused && html`<${Still} />`}`
@@ -56,7 +57,7 @@ function OneIssue({id}) {
     ${issue.acceptance_criteria && html`<h2>Done when</h2><${Markdown} text=${issue.acceptance_criteria} />`}
     <${Relations} graph=${graph.reply} of=${issue.display_id} />
     ${(reviews.reply?.items || []).length ? html`<h2>Reviews</h2><ul class="story">${reviews.reply.items.map(each => html`<li><${Hour} at=${each.created_at} /><span class="what"><${Chip} kind=${each.stale ? 'blocked' : each.status === 'approved' ? 'live' : 'review'}>${each.stale ? 'out of date' : each.status === 'open' ? 'waits' : each.status.replace('_', ' ')}<//> of version ${each.target_issue_version}, asked by <${Agent} agent=${each.requested_by} />${each.reviewer && html`, made by <${Agent} agent=${each.reviewer} />`}</span>${each.findings && html`<${Markdown} text=${each.findings} />`}</li>`)}</ul>` : null}
-    <h2>Attempts</h2><${Attempts} found=${attempts} />
+    <h2>Attempts</h2><${Attempts} found=${attempts} notes=${notes.reply?.items} />
     <${Brief} id=${id} />
     <h2>Activity</h2><${Activity} id=${id} />
     <${Say} id=${id} question=${issue.type === 'question'} />
@@ -72,7 +73,8 @@ function IssueDeeds({issue, review}) {
     ${review?.stale && html`<${Act} sure="A new review of what there is now takes its place." act=${() => deeds.askReview(id)}>Ask for a new review<//>`}
     ${live && html`<${Act} kind="danger" sure=${`${who(live.agent, live.session)} loses ${id} and the paths it took for it; its next edit there will be refused.`} act=${() => deeds.releaseAttempt(live.attempt_id, id, live.agent)}>Release from ${who(live.agent, live.session)}<//>`}
     ${!over && issue.type !== 'epic' && html`<button onClick=${() => open('reassign')}>${live ? 'Reassign…' : 'Keep for…'}</button>`}
-    ${!live && !over && issue.status !== 'ready' && html`<${Act} act=${() => deeds.setStatus(id, 'ready')}>${issue.needs_human ? 'Try again: ready' : 'Make ready'}<//>`}
+    ${issue.needs_human && !live && !over && html`<button onClick=${() => open('retry')}>Try again…</button>`}
+    ${!live && !over && issue.status !== 'ready' && html`<${Act} act=${() => deeds.setStatus(id, 'ready')}>Make ready<//>`}
     ${!live && !over && issue.status !== 'blocked' && html`<button onClick=${() => open('park')}>Block…</button>`}
     ${!live && issue.status === 'ready' && !review && issue.type !== 'epic' && html`<${Act} act=${() => deeds.askReview(id)}>Ask for a review<//>`}
     ${!live && !over && html`<${Act} act=${() => deeds.setStatus(id, 'done')} sure=${`${id} is done, and what waits for it goes on.`}>Done<//>`}
@@ -110,19 +112,6 @@ function Relations({graph, of}) {
   return html`<h2>Relations</h2><ul class="relations">${rows.map(row)}</ul>`
 }
 
-function Attempts({found, named}) {
-  const items = found.reply?.items
-  if (!items) return html`<${Failure} of=${found.refused} />${!found.refused && html`<${Still} />`}`
-  if (!items.length) return html`<p class="dim">Nobody has worked on it yet.</p>`
-  return html`<ol class="attempts">${items.map(each => html`<li class=${each.status} key=${each.attempt_id}>
-    <p class="line">${named ? html`<${Issue} id=${each.display_id} />` : html`<${Agent} agent=${each.agent} session=${each.session} />`} <a href=${href({panel: ['attempt', `${each.display_id}/${each.attempt_id}`]})}>${each.kind === 'review' ? 'review, ' : ''}${each.status}${each.failure_code ? `: ${each.failure_code.replaceAll('_', ' ')}` : ''}${each.interruption_code ? `: ${each.interruption_code.replaceAll('_', ' ')}` : ''}</a> <span class="dim"><${Hour} at=${each.started_at} />${each.finished_at && html` – <${Hour} at=${each.finished_at} />, ${span(Date.parse(each.finished_at) - Date.parse(each.started_at))}`}</span></p>
-    ${each.result_summary && html`<${Markdown} text=${each.result_summary} />`}${each.reason_details && html`<${Markdown} text=${each.reason_details} />`}
-    ${each.verification && html`<p class="dim">Checked: ${each.verification.join(' · ')}</p>`}
-    ${each.next_steps && html`<p class="dim">Next: ${each.next_steps.join(' · ')}</p>`}
-    ${(each.artifacts || []).map(artifact => html`<p><span class="label">${artifact.type}</span> <code>${artifact.uri}</code> ${artifact.title || ''}</p>`)}
-    ${(each.late_results || []).map(late => html`<p class="dim">Came too late, <${Ago} at=${late.at} />: ${late.result_summary}</p>`)}</li>`)}</ol>`
-}
-
 function Brief({id}) {
   const [open, show] = useState(false), [found, put] = useState(null)
   const toggle = event => {
@@ -154,80 +143,7 @@ function Say({id, question}) {
   return html`<form class="stack" onSubmit=${submit}><${Completed} label=${`${question ? 'Answer' : 'Comment'}, for whoever works on it next`} rows="3" value=${text} set=${type} onKeyDown=${event => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && submit(event)} /><${Failure} of=${refused} /><p><button disabled=${busy || !text.trim()}>${question ? 'Answer' : 'Comment'}</button> <span class="dim">Ctrl+Enter</span></p></form>`
 }
 
-// --- an agent ---------------------------------------------------------------------------------------------------------
-
-function OneAgent({id}) {
-  use(now => now.roster); use(now => now.holdings); use(now => now.board); use(now => now.tasks)
-  const events = use(now => now.events)
-  const all = agentsOf(state)
-  const here = all.find(each => each.session === id)
-  const same = all.filter(each => each.agent === id)
-  const agent = here?.agent || same[0]?.agent || events.findLast(event => event.session === id)?.agent || id
-  const session = here?.session || (same.length === 1 ? same[0].session : id)
-  const one = here || (same.length === 1 ? same[0] : null)
-  const attempts = useAsked(() => ask('list_attempts', {limit: 60}), [id], event => /^attempt/.test(event.type))
-  const letters = useAsked(() => ask('list_messages', {agent, limit: 60}), [agent], event => /^message_|^task_/.test(event.type))
-  const untaken = (letters.reply?.items || []).filter(each => each.to.split('#')[0] === agent && (each.state === 'queued' || each.state === 'seen'))
-  const paths = (state.holdings?.paths || []).filter(each => each.session === session || (!here && each.agent === id))
-  const work = (attempts.reply?.items || []).filter(each => each.session === session || (!here && each.agent === id))
-  const tasks = (state.tasks?.items || []).filter(each => each.to.split('#')[0] === agent)
-  return html`<article>
-    <p class="over-title">agent ${one && html`<span class=${'chip ' + (one.presence === 'busy' ? 'live' : one.presence === 'stalled' || one.presence === 'limited' ? 'blocked' : '')}>${one.presence}</span>`}</p>
-    <h1><${Badge} agent=${agent} session=${session} /> ${who(agent, session)}</h1>
-    <dl class="facts">
-      <dt>agent</dt><dd><code>${agent}</code>, session <code>${session}</code></dd>
-      ${one ? html`<dt>presence</dt><dd>${PRESENCE[one.presence]}, last seen <${Ago} at=${one.seen_at} /></dd>
-      ${one.doing && html`<dt>doing</dt><dd>${one.doing}</dd>`}
-      ${one.issue && html`<dt>works on</dt><dd><${Issue} id=${one.issue} /></dd>`}
-      ${one.limited_until && html`<dt>limited</dt><dd>until <${Hour} at=${one.limited_until} /></dd>`}
-      ${untaken.length ? html`<dt>not taken</dt><dd><a href=${href({view: 'messages', rest: [agent], panel: null})}>${plural(untaken.length, 'message')}</a>, the oldest <${Ago} at=${untaken.at(-1).at} /></dd>` : null}
-      <dt>hooks</dt><dd>${one.hooks ? html`<span class="advisory">advisory only: an edit of what others hold is not refused</span>` : 'enforced'}</dd>` : !same.length && html`<dt>presence</dt><dd>not here</dd>`}
-    </dl>
-    ${same.length > 1 && html`<ul class="relations">${same.map(each => html`<li><${Agent} agent=${each.agent} session=${each.session} /> ${each.presence}</li>`)}</ul>`}
-    <div class="deeds"><a class="button" href=${href({view: 'messages', rest: [agent], panel: null})}>Write to ${nick(agent)}</a>
-      ${one?.card?.live && html`<${Act} kind="danger" sure=${`${who(agent, session)} loses ${one.card.display_id}; its notes stay.`} act=${() => deeds.releaseAttempt(one.card.live.attempt_id, one.card.display_id, agent)}>Release ${one.card.display_id}<//>`}
-      <${Act} sure=${`What waits for ${agent} goes back to who sent it. Sessions that run stay.`} act=${() => deeds.retire(agent)}>Take off the list<//></div>
-    <h2>Holds <span>${paths.length || ''}</span></h2>
-    ${paths.length ? html`<ul class="relations">${paths.map(each => html`<li key=${each.path + each.checkout}><${Path} path=${each.path} /><span class="text dim">${each.purpose}</span><${Lease} until=${each.until} seconds=${each.lease_seconds} /></li>`)}</ul>` : html`<p class="dim">Nothing.</p>`}
-    <h2>What it did</h2><${Did} session=${session} id=${id} key=${session} />
-    <h2>Queue <span>${tasks.length || ''}</span></h2>
-    ${tasks.length ? html`<ul class="relations">${tasks.map(task => html`<li key=${task.task_id}><${Task} task=${task} /></li>`)}</ul>` : html`<p class="dim">No task waits for it.</p>`}
-    <h2>Worked on</h2><${Attempts} named found=${{reply: attempts.reply && {items: work.slice(0, 12)}, refused: attempts.refused}} />
-  </article>`
-}
-
-const SHOWN = 60
-// What one agent did, newest first, with a line at every full hour; the room's log is read back when more is asked for.
-function Did({session, id}) {
-  const events = use(now => now.events)
-  const seen = useRef(new Map()), [, draw] = useState(0), [most, grow] = useState(SHOWN), [busy, work] = useState(false), [refused, fail] = useState(null)
-  for (const event of events) seen.current.set(event.id, event)
-  const all = [...seen.current.values()].sort((one, two) => one.id - two.id)
-  const mine = all.filter(event => event.session === session || event.agent === id)
-  const lines = gathered(mine.slice(-most).reverse()), first = all[0]?.id || 1
-  const earlier = async () => {
-    grow(most + SHOWN)
-    if (mine.length >= most + SHOWN || first <= 1) return
-    work(true)
-    try {
-      let at = first, found = 0
-      for (let page = 0; page < 5 && at > 1 && !found; page++) {
-        const since = Math.max(0, at - 201)
-        const past = (await ask('get_changes', {since_event_id: since, limit: 200})).events
-        for (const event of past) if (!seen.current.has(event.id)) { seen.current.set(event.id, event); found += event.session === session || event.agent === id }
-        at = since + 1
-      }
-      fail(null)
-    } catch (error) { fail(error) }
-    work(false)
-    draw(n => n + 1)
-  }
-  return html`<ol class="did">${lines.flatMap((event, n) => {
-    const next = lines[n + 1], line = html`<${Line} event=${event} key=${event.id} />`
-    return next && stretch(next.at) !== stretch(event.at) ? [line, html`<li class="stretch" key=${'s' + event.id}><time>${stretch(event.at)}</time></li>`] : [line]
-  })}${!lines.length && html`<li class="dim quiet">Nothing lately.</li>`}</ol>
-    <${Failure} of=${refused} />${(first > 1 || mine.length > most) && html`<p><button class="text" onClick=${earlier} disabled=${busy}>earlier</button></p>`}`
-}
+// --- a task ---------------------------------------------------------------------------------------------------------
 
 export function Task({task, bare}) {
   const open = ['pending', 'leased', 'started'].includes(task.state)
