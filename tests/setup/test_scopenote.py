@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.setup.test_connect import Machine
@@ -51,6 +52,18 @@ def test_each_client_has_it_where_it_reads(machine: Machine, tmp_path: Path) -> 
     assert sorted(path.name for path in project.glob("*.md*")) == ["AGENTS.md", "CLAUDE.md"], "and no backups beside"
     machine.disconnect(project=str(project))
     assert not list(project.glob("*.md*")) and not (machine.home / ".codex" / "AGENTS.md").exists()
+
+
+def test_what_another_connected_client_reads_stays(machine: Machine, tmp_path: Path) -> None:
+    """The section of a shared AGENTS.md goes with the last of those who read it."""
+    project = tmp_path / "project"
+    project.mkdir()
+    scope: dict[str, Any] = {"scope": "project", "project": str(project)}
+    machine.connect("codex", "copilot", scope_note=True, **scope)
+    machine.disconnect("codex", project=str(project))
+    assert scopenote.BEGIN in (project / "AGENTS.md").read_text()
+    machine.disconnect("copilot", project=str(project))
+    assert not (project / "AGENTS.md").exists()
 
 
 def test_one_file_under_two_names_has_it_once(machine: Machine, tmp_path: Path) -> None:

@@ -56,9 +56,10 @@ def notify(what: str, loop: bool, dry: bool, everywhere: bool, overdue: str) -> 
         notifier.run()
     sent, failed = notifier.once()
     if run.as_json:
-        say_json({"sent": sent, "failed": failed})
+        say_json({"sent": sent, "failed": failed, "held_back": notifier.held_back})
     else:
-        say(f"{sent} sent." if sent or not failed else "Nothing was sent.")
+        waits = f" {notifier.held_back} held back until the quiet hours are over." if notifier.held_back else ""
+        say((f"{sent} sent." if sent or not failed else "Nothing was sent.") + waits)
     return int(failed > 0)
 
 

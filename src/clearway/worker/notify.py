@@ -47,14 +47,16 @@ class Notifier:
         self._say = say
         self._overdue = overdue
         self._rests: dict[str, int] = {}
+        self.held_back = 0  # how many alerts wait for the end of quiet hours, as of the last `once`
 
     def once(self) -> tuple[int, int]:
         """Tell what was not told yet: how many alerts were sent, and how many could not be."""
-        sent = failed = 0
+        sent = failed = self.held_back = 0
         for name, room in self._rooms():
             try:
                 waiting, quiet = room.run(self._look, caller=_person(room), writes=False)
                 if quiet:
+                    self.held_back += self._untold(room, waiting)
                     continue
                 for way in self._ways:
                     told, untold = self._tell(name, room, way, waiting)
@@ -87,6 +89,13 @@ class Notifier:
             except Refusal as refusal:  # the disk may have room again later
                 self._say(f"{refusal.code}: {refusal.message}")
                 self._clock.pause(NOTIFY_EVERY_MS)
+
+    def _untold(self, room: Room, waiting: list[Need]) -> int:
+        told: list[set[str]] = [
+            room.run(lambda tx, name=way.name: set(_known(tx, name)), caller=_person(room), writes=False)
+            for way in self._ways
+        ]
+        return sum(any(need["key"] not in known for known in told) for need in waiting)
 
     def _look(self, tx: Tx) -> tuple[list[Need], bool]:
         tx.silent = True

@@ -100,7 +100,9 @@ def disconnect(
     clients: their names; none for all we know. project: without one only the user's own files are looked at.
     """
     chosen = _known(clients or list(CLIENTS), list(CLIENTS))
-    changes = _planned(_everywhere(chosen, home, environ, scopes, project), _parted)
+    shared = _still_read(chosen, home, environ, scopes, project)
+    found = _everywhere(chosen, home, environ, scopes, project)
+    changes = _planned([file for file in found if os.path.realpath(file.path) not in shared], _parted)
     if write:
         files.write_all(changes)
     return changes
@@ -169,6 +171,27 @@ def _everywhere(
             found += scopenote.files(asked, list(clients))
             settings |= {os.path.realpath(file.path): file for file in found}
     return list(settings.values())
+
+
+def _still_read(
+    parted: Sequence[str], home: str, environ: Mapping[str, str], scopes: Sequence[str], project: str
+) -> set[str]:
+    """The instructions (an AGENTS.md) that clients read which stay connected: their section is not for those to take
+    who go. A client whose own files cannot be read counts as connected."""
+    staying: list[str] = []
+    for name in CLIENTS:
+        if name not in parted:
+            try:
+                connected = bool(registered([name], home, environ=environ, project=project))
+            except Refusal:
+                connected = True
+            staying += [name] if connected else []
+    notes = [
+        scopenote.files(_asked(home, scope, "", environ, project), staying)
+        for scope in scopes
+        if scope == "user" or project
+    ]
+    return {os.path.realpath(file.path) for files_of_scope in notes for file in files_of_scope}
 
 
 @contextmanager
