@@ -151,6 +151,7 @@ CHANGES_MAX = 200
 CHANGES_WAIT_SECONDS_MAX = 50  # Codex gives up a call after 60 s
 EVENT_TYPES_MAX = 100
 NUMBER_MAX = 2**53 - 1  # of a version or an event: JSON numbers are exact up to here
+LIST_BYTES = 2_097_152  # a page of issues with their bodies ends when it has grown to this
 HISTORY_BYTES = 32_000  # a page of activity or attempts ends when it has grown to this
 SINCE_CHECKPOINT_BYTES = 1_000
 SEARCH_LOOKS_MAX = 2_000  # places that one search looks at before it gives what it has and where it goes on

@@ -9,6 +9,7 @@ import pytest
 from tests.conftest import World
 
 from clearway import wire
+from clearway.work import issues
 
 
 def made(world: World, *titles: str, **more: Any) -> list[str]:
@@ -235,9 +236,56 @@ def test_a_hundred_issues_with_long_bodies_make_a_small_list(world: World) -> No
     assert len(reply["items"]) == 100
     assert not any({"description", "acceptance_criteria"} & set(item) for item in reply["items"])
     assert len(wire.dumps(reply).encode()) <= 19_000
-    assert reader.refused("list_issues", view="full").code == "INVALID_ARGUMENT", "there is one view"
-    whole = reader.ask("get_issue", issue_id="ISSUE-1")
-    assert (whole["description"], whole["acceptance_criteria"]) == ("d" * 5_000, "c" * 5_000)
+    assert reader.refused("list_issues", view="wide").details[0]["code"] == "INVALID_ENUM"
+    full = reader.ask("list_issues", limit=100, view="full")
+    assert (len(full["items"]), full["has_more"]) == (100, False)
+    assert {(item["description"], item["acceptance_criteria"]) for item in full["items"]} == {
+        ("d" * 5_000, "c" * 5_000)
+    }
+    assert full["items"][7] == reader.ask("get_issue", issue_id="ISSUE-8")
+
+
+def test_a_page_with_bodies_ends_when_it_has_grown_long_enough(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(issues, "LIST_BYTES", 3_000)
+    made(world, "one", "two", "three", description="d" * 1_000)
+    reader = world.agent("reader")
+
+    first = reader.ask("list_issues", view="full")
+    second = reader.ask("list_issues", view="full", cursor=first["next_cursor"])
+
+    assert [item["title"] for page in (first, second) for item in page["items"]] == ["one", "two", "three"]
+    assert (first["has_more"], second["has_more"]) == (True, False)
+
+
+def test_what_waits_is_listed(world: World) -> None:
+    """A blocker, a reason, or both; what has ended waits for nothing."""
+    agent = world.agent("claude-code")
+    made(world, "first", "second", "third", status="ready")
+    agent.ask("create_issue", title="fourth", status="blocked", blocked_reason="a decision", priority="high")
+    agent.ask("create_issue", title="fifth", type="epic")
+    for waiting in ("ISSUE-2", "ISSUE-3", "ISSUE-5"):
+        agent.ask("manage_issue_relation", source_issue_id="ISSUE-1", target_issue_id=waiting)
+    agent.ask("update_issue", issue_id="ISSUE-3", expected_version=1, changes={"status": "cancelled"})
+
+    assert listed(world, is_blocked=True) == ["ISSUE-4", "ISSUE-2", "ISSUE-5"]
+    assert listed(world, is_blocked=True, statuses=["ready"]) == ["ISSUE-2"]
+    assert listed(world, is_blocked=False) == ["ISSUE-1", "ISSUE-3"]
+    assert listed(world, is_blocked=True, is_claimable=True) == []
+
+
+def test_what_is_given_to_nobody_is_not_shown_as_claimable(world: World) -> None:
+    """What a list shows of an issue is what its filters say of it."""
+    agent = world.agent("claude-code")
+    made(world, "hard", status="ready")
+    for _ in range(3):
+        claim = agent.ask("claim_issue", issue_id="ISSUE-1", context=False)
+        end = {"outcome": "failed", "result_summary": "no", "failure_reason_code": "other"}
+        agent.ask("finish_attempt", attempt_id=claim["attempt_id"], lease_token=claim["lease_token"], **end)
+
+    assert listed(world, is_claimable=True) == []
+    issue = agent.ask("get_issue", issue_id="ISSUE-1")
+    assert (issue["claimable"], issue["needs_human"]) == (False, True)
+    assert agent.ask("claim_issue", issue_id="ISSUE-1")["warnings"] == ["REPEATED_ATTEMPT_FAILURES"]
 
 
 def test_an_issue_at_work_shows_the_attempt_and_no_token(world: World) -> None:

@@ -1,6 +1,6 @@
 """Issues: what is to be done. Create, read, list; and what everybody else needs to know of one.
 
-`in_progress` is derived from a live attempt and never stored. A list never carries bodies.
+`in_progress` is derived from a live attempt and never stored. A list carries bodies only where they were asked for.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from clearway.db import Row, statements
 from clearway.errors import Refusal
 from clearway.leasing import has_lapsed
 from clearway.lifecycle import CLAIM_KIND, PRIORITIES, REPEATED_FAILURES, TERMINAL
-from clearway.limits import ISSUE_KEY, LIST_DEFAULT, RESERVATION_MS
+from clearway.limits import ISSUE_KEY, LIST_BYTES, LIST_DEFAULT, RESERVATION_MS
 from clearway.op import op
 from clearway.work import blocking, cursors, listing
 from clearway.work import labels as labelling
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         IssueType,
         Labels,
         ListLimit,
+        ListView,
         Needs,
         Priorities,
         Priority,
@@ -110,7 +111,10 @@ def create_issue(
 @op(cli="issue show")
 def get_issue(tx: Tx, issue_id: IssueRef) -> dict[str, Any]:
     """Read one issue whole: its bodies, its parent or how far its children are, and who works on it."""
-    issue = find(tx, issue_id)
+    return _whole(tx, find(tx, issue_id))
+
+
+def _whole(tx: Tx, issue: Row) -> dict[str, Any]:
     shown = {"id": issue.id, **item(issue, whole=True), **bodies(tx, issue)}
     if issue.type == "epic":
         shown["children"] = dict(tx.all(SQL.children, parent=issue.id, gone=lapse.gone(tx)[1])[0])
@@ -130,7 +134,7 @@ def get_issue(tx: Tx, issue_id: IssueRef) -> dict[str, Any]:
 @op(
     core=True,
     cli="issue list",
-    rare=("effective_statuses", "types", "priorities", "parent_issue_id", "include_archived"),
+    rare=("effective_statuses", "types", "priorities", "parent_issue_id", "is_blocked", "include_archived", "view"),
 )
 def list_issues(
     tx: Tx,
@@ -141,13 +145,16 @@ def list_issues(
     labels: Labels | None = None,
     parent_issue_id: IssueRef | None = None,
     is_claimable: Yes | None = None,
+    is_blocked: Yes | None = None,
     include_archived: Yes = False,
+    view: ListView = "compact",
     limit: ListLimit = LIST_DEFAULT,
     cursor: Cursor | None = None,
 ) -> dict[str, Any]:
     """List issues without bodies, the most urgent first. To get work, call claim_issue with next instead.
 
     labels: any of these.
+    view: full shows each as get_issue does, with its bodies.
     """
     filters = listing.Filters(
         statuses=statuses,
@@ -157,14 +164,29 @@ def list_issues(
         labels=labels,
         parent=None if parent_issue_id is None else find(tx, parent_issue_id).id,
         claimable=is_claimable,
+        blocked=is_blocked,
         archived=include_archived,
     )
     rows = listing.page(tx, filters, cursors.read(cursor, ("priority", "number")), limit + 1)
-    shown = rows[:limit]
-    reply: dict[str, Any] = {"items": [item(row) for row in shown], "has_more": len(rows) > limit}
+    shown = [item(row) for row in rows[:limit]] if view == "compact" else _with_bodies(tx, rows[:limit])
+    reply: dict[str, Any] = {"items": shown, "has_more": len(rows) > len(shown)}
     if reply["has_more"]:
-        reply["next_cursor"] = cursors.write({"priority": shown[-1].priority, "number": shown[-1].number})
+        last = rows[len(shown) - 1]
+        reply["next_cursor"] = cursors.write({"priority": last.priority, "number": last.number})
     return reply
+
+
+def _with_bodies(tx: Tx, rows: list[Row]) -> list[dict[str, Any]]:
+    """As many of some issues as fit into one answer, each as `get_issue` shows it, and at least one."""
+    shown: list[dict[str, Any]] = []
+    size = 0
+    for row in rows:
+        issue = _whole(tx, find(tx, f"{ISSUE_KEY}-{row.number}"))
+        size += len(wire.dumps(issue).encode())
+        if shown and size > LIST_BYTES:
+            break
+        shown.append(issue)
+    return shown
 
 
 def find(tx: Tx, reference: str) -> Row:
@@ -226,6 +248,7 @@ def is_claimable(issue: Row) -> bool:
         and issue["status"] in CLAIM_KIND
         and issue["open_blockers"] == 0
         and not issue["held_by"]
+        and not needs_human(issue)
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from clearway import lapse, wire
 from clearway.db import Row, statements
-from clearway.lifecycle import CLAIM_KIND, PRIORITIES, REPEATED_FAILURES, STATUSES
+from clearway.lifecycle import CLAIM_KIND, PRIORITIES, REPEATED_FAILURES, STATUSES, TERMINAL
 from clearway.work import labels as labelling
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ _BATCH = 1_000  # looked at together when few of them are wanted
 class Filters:
     """What is asked of a list; None where anything goes."""
 
-    __slots__ = ("archived", "claimable", "effective", "labels", "parent", "priorities", "statuses", "types")
+    __slots__ = ("archived", "blocked", "claimable", "effective", "labels", "parent", "priorities", "statuses", "types")
 
     def __init__(
         self,
@@ -38,6 +38,7 @@ class Filters:
         labels: list[str] | None,
         parent: str | None,
         claimable: bool | None,
+        blocked: bool | None,
         archived: bool,
     ) -> None:
         self.statuses = statuses
@@ -47,6 +48,7 @@ class Filters:
         self.labels = labels
         self.parent = parent
         self.claimable = claimable
+        self.blocked = blocked
         self.archived = archived
 
 
@@ -90,6 +92,9 @@ def _ways(tx: Tx, filters: Filters, labels: str | None) -> list[tuple[Statement,
     statuses = set(STATUSES if filters.statuses is None else filters.statuses)
     if filters.claimable:
         return [(SQL.free, {"status": status}) for status in sorted(statuses & set(CLAIM_KIND))]
+    if filters.blocked:
+        epics = [(SQL.of_kind, {"status": status, "type": "epic"}) for status in STATUSES if status not in TERMINAL]
+        return [(SQL.of_status, {"status": "blocked"}), (SQL.waiting, {}), *epics]
     ways: list[tuple[Statement, dict[str, str]]] = []
     if filters.effective is not None:
         statuses &= set(filters.effective)
@@ -120,6 +125,7 @@ def _judged(tx: Tx, filters: Filters, labels: str | None) -> dict[str, Any]:
         "labels": labels,
         "parent": filters.parent,
         "claimable": None if filters.claimable is None else int(filters.claimable),
+        "blocked": None if filters.blocked is None else int(filters.blocked),
         "archived": int(filters.archived),
         "gone": lapse.gone(tx)[1],
         "streak": REPEATED_FAILURES,

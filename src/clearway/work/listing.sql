@@ -23,6 +23,12 @@ WHERE i.archived_wall IS NULL AND i.open_blockers = 0 AND i.type <> 'epic' AND i
   AND i.status = :status AND i.priority = :priority AND i.number > :after
 ORDER BY i.number LIMIT :limit
 
+-- name: waiting
+SELECT i.number FROM issue i
+WHERE i.open_blockers > 0 AND i.archived_wall IS NULL AND i.closed_wall IS NULL AND i.type <> 'epic'
+  AND i.priority = :priority AND i.number > :after
+ORDER BY i.number LIMIT :limit
+
 -- name: children
 SELECT i.number FROM issue i
 WHERE i.parent = :parent AND i.priority = :priority AND i.number > :after ORDER BY i.number LIMIT :limit
@@ -56,6 +62,8 @@ WHERE i.number = CAST(n.value AS BIGINT)
   AND (:labels IS NULL OR EXISTS (SELECT 1 FROM issue_label il
     WHERE il.issue = i.id AND il.label IN (SELECT value FROM json_each(CAST(:labels AS TEXT)))))
   AND (:parent IS NULL OR i.parent = :parent)
+  AND (:blocked IS NULL OR :blocked = CASE WHEN i.status = 'blocked' OR (i.open_blockers > 0 AND i.closed_wall IS NULL)
+    THEN 1 ELSE 0 END)
   AND (:claimable IS NULL OR :claimable = CASE WHEN i.archived_wall IS NULL AND i.type <> 'epic'
     AND i.status IN ('ready', 'review') AND i.open_blockers = 0 AND a.id IS NULL
     AND (SELECT count(*) FROM (SELECT f.status FROM attempt f
