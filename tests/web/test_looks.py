@@ -73,6 +73,7 @@ def test_every_view_is_readable_by_everybody(
         page.locator(".view .still-lines, .panel .still-lines").first.wait_for(state="detached")
         _keep(page, f"{name}-{theme}-{wide}")
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, name
+        assert not [sizes for sizes in page.evaluate(SIZES) if len(sizes) > 3], name
         part = None if name == "board" else [".panel" if "~" in place else "#view"]
         for broken in looked.run(page, context=part).response["violations"] if name in judged else []:
             if broken["impact"] in ("serious", "critical"):
@@ -80,6 +81,18 @@ def test_every_view_is_readable_by_everybody(
     person.context.close()
     assert not found, "\n".join(found)
     assert not person.wrong
+
+
+# At most two sizes of type in each part of the page, whose name comes first. The letters of a badge are a mark.
+SIZES = """['.top', '.agents', '.held', '.needs', '.tabs', '#view', '.feed', '.panel', '.replay'].map(part => {
+  const box = document.querySelector(part), sizes = new Set()
+  for (const each of box?.querySelectorAll('*') || []) {
+    const worded = [...each.childNodes].some(node => node.nodeType === 3 && node.data.trim())
+    const marks = each.closest('.badge, [aria-hidden], .hidden, option')
+    if (worded && !marks && each.checkVisibility()) sizes.add(getComputedStyle(each).fontSize)
+  }
+  return [part, ...sizes]
+})"""
 
 
 def _keep(page: Any, name: str) -> None:

@@ -138,7 +138,7 @@ function AnAttempt({id}) {
   const known = live?.attempt_id === attempt && {...live, status: 'active', started_at: live.since, lease_expires_at: live.until}
   const {reply, refused} = useKept('attempt', id, known, () => ask('list_attempts', {issue_id: issue, limit: 100}).then(found => found.items.find(each => each.attempt_id === attempt) || Promise.reject({message: 'is not among the last hundred'})))
   if (!reply) return html`<${Silent} what="this attempt" refused=${refused} />`
-  return html`<p class="over-title">${reply.kind === 'review' ? 'review' : 'attempt'} on <span class="issue-id">${issue}</span> <${Chip} kind=${reply.status === 'active' || reply.status === 'completed' ? 'live' : reply.status === 'failed' ? 'refused' : 'blocked'}>${reply.status}<//></p>
+  return html`<p class="over-title">${reply.kind === 'review' ? 'review' : 'attempt'} on <span class="issue-id">${issue}</span> <${Chip} kind=${{active: 'live', completed: '', failed: 'refused'}[reply.status] ?? 'blocked'}>${reply.status}<//></p>
     <p><${Named} agent=${reply.agent} session=${reply.session} /></p>
     ${(reply.result_summary || reply.reason_details) && html`<p>${cut(reply.result_summary || reply.reason_details, 240)}</p>`}
     <${Facts} of=${[

@@ -4,7 +4,7 @@ import {ask} from './wire.mjs'
 import {say} from './store.mjs'
 import {href, go} from './place.mjs'
 import {Agent, Ago, Hour, Issue, Failure, Still, Chip, useAsked, Act} from './marks.mjs'
-import {nick, plural, cut} from './words.mjs'
+import {nick, plural, cut, renamed} from './words.mjs'
 import {Completed} from './completing.mjs'
 import * as deeds from './deeds.mjs'
 
@@ -25,7 +25,7 @@ export default function Messages({place}) {
   if (!reply) return html`<${Failure} of=${refused} retry=${again} />${!refused && html`<${Still} />`}`
   return html`<div class="talk"><div class="pairs" role="group" aria-label="Conversations">
       <button class=${pair ? '' : 'here'} aria-pressed=${!pair} onClick=${() => choose('')}><b>All</b><span class="count">${all.length}${reply.has_more ? '+' : ''}</span></button>
-      ${[...pairs].map(([key, items]) => html`<button key=${key} class=${pair === key ? 'here' : ''} aria-pressed=${pair === key} onClick=${() => choose(key)}><span>${key}</span><span class="count">${items.length}</span><span class="last">${cut(items[0].text, 60)}</span></button>`)}
+      ${[...pairs].map(([key, items]) => html`<button key=${key} class=${pair === key ? 'here' : ''} aria-pressed=${pair === key} onClick=${() => choose(key)}><span>${renamed(key)}</span><span class="count">${items.length}</span><span class="last">${cut(items[0].text, 60)}</span></button>`)}
       ${only && html`<a class="button" href=${href({view: 'messages'})}>everybody's</a>`}</div>
     <div class="thread"><div class="letters" tabindex="0" aria-label="Messages, newest last">${shown.map(message => html`<${Letter} message=${message} key=${message.message_id} again=${again} />`)}
       ${!shown.length && html`<p class="dim">Nothing has been said yet.</p>`}${reply.has_more && !end && html`<p><button onClick=${further}>earlier</button></p>`}</div>
@@ -35,7 +35,7 @@ export default function Messages({place}) {
 function Letter({message, again}) {
   const note = message.note ? ` “${message.note}”` : ''
   return html`<article class=${'letter' + (message.from === 'human' ? ' mine' : '')} data-item tabindex="-1"><header><a class="issue-id" href=${href({panel: ['message', String(message.message_id)]})}>#${message.message_id}</a> <${Agent} agent=${message.from} session=${message.session} /> → ${message.to === '*' ? 'everybody' : html`<${Agent} agent=${message.to.split('#')[0]} session=${message.to.split('#')[1]} />`} <${Hour} at=${message.at} />
-      ${message.kind !== 'chat' && message.kind !== 'broadcast' && html`<${Chip} kind=${message.kind === 'task' ? 'ready' : ''}>${message.kind}<//>`}${message.priority && html`<${Chip} kind=${/high|critical/.test(message.priority) ? 'refused' : ''}>${message.priority}<//>`}${message.issue_id && html`<${Issue} id=${message.issue_id} />`}${message.reply_to && html`<span>answers <a class="issue-id" href=${href({panel: ['message', String(message.reply_to)]})}>#${message.reply_to}</a></span>`}</header>
+      ${message.kind !== 'chat' && message.kind !== 'broadcast' && html`<${Chip} kind="">${message.kind}<//>`}${message.priority && html`<${Chip} kind="">${message.priority}<//>`}${message.issue_id && html`<${Issue} id=${message.issue_id} />`}${message.reply_to && html`<span>answers <a class="issue-id" href=${href({panel: ['message', String(message.reply_to)]})}>#${message.reply_to}</a></span>`}</header>
     <p class="words">${message.text}${message.truncated ? '…' : ''}</p>
     ${message.to !== '*' && html`<p class=${'receipt ' + message.state}>${message.held_back && message.state === 'queued' ? html`held back for you: ${message.held_back} <${Act} kind="text" sure=${`${nick(message.to)} will read it.`} act=${async () => { const said = await deeds.passMessage(message); again(); return said }}>let through<//>` : html`${message.state === 'queued' ? '○' : message.state === 'seen' ? '◐' : message.state === 'undeliverable' ? '✕' : '●'} ${RECEIPT[message.state]}${note}${message.taken_at || message.seen_at ? html` <${Ago} at=${message.taken_at || message.seen_at} />` : ''}`}</p>`}</article>`
 }

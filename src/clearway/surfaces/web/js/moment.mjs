@@ -8,7 +8,7 @@ import {told, loudness, exact, inUtc, hour, span} from './words.mjs'
 import {Markdown} from './markdown.mjs'
 import {look} from './replay.mjs'
 
-const KINDS = {loud: 'refused', fading: 'blocked', good: 'live'}
+const KINDS = {loud: 'refused', fading: 'blocked'}
 const THEN = {holder_session: true, holder: true, until: true, message: true, code: true, subject: true, paths: true}
 const plain = value => Array.isArray(value) ? value.map(plain).join(', ') : value && typeof value === 'object' ? JSON.stringify(value) : String(value)
 
@@ -37,7 +37,7 @@ export function OneEvent({id}) {
   </article>`
 }
 
-const ENDED = {active: 'live', completed: 'live', failed: 'refused'}
+const ENDED = {active: 'live', completed: '', failed: 'refused'}
 
 export function OneAttempt({id}) {
   const [issue, attempt] = id.split('/')
@@ -49,7 +49,7 @@ export function OneAttempt({id}) {
   const from = Date.parse(one.started_at), to = one.finished_at ? Date.parse(one.finished_at) : Infinity
   const notes = (told.reply?.items || []).filter(each => each.session === one.session && Date.parse(each.occurred_at) >= from && Date.parse(each.occurred_at) <= to)
   return html`<article>
-    <p class="over-title">${one.kind === 'review' ? 'review' : 'attempt'} <${Chip} kind=${ENDED[one.status] || 'blocked'}>${one.status}<//></p>
+    <p class="over-title">${one.kind === 'review' ? 'review' : 'attempt'} <${Chip} kind=${ENDED[one.status] ?? 'blocked'}>${one.status}<//></p>
     <h1><${Agent} agent=${one.agent} session=${one.session} /> on <${Issue} id=${issue} /></h1>
     <dl class="facts">
       <dt>began</dt><dd>${exact(one.started_at)} <span class="dim">(<${Ago} at=${one.started_at} />)</span></dd>

@@ -56,7 +56,7 @@ function OneIssue({id}) {
     ${issue.description && html`<h2>What</h2><${Markdown} text=${issue.description} />`}
     ${issue.acceptance_criteria && html`<h2>Done when</h2><${Markdown} text=${issue.acceptance_criteria} />`}
     <${Relations} graph=${graph.reply} of=${issue.display_id} />
-    ${(reviews.reply?.items || []).length ? html`<h2>Reviews</h2><ul class="story">${reviews.reply.items.map(each => html`<li><${Hour} at=${each.created_at} /><span class="what"><${Chip} kind=${each.stale ? 'blocked' : each.status === 'approved' ? 'live' : 'review'}>${each.stale ? 'out of date' : each.status === 'open' ? 'waits' : each.status.replace('_', ' ')}<//> of version ${each.target_issue_version}, asked by <${Agent} agent=${each.requested_by} />${each.reviewer && html`, made by <${Agent} agent=${each.reviewer} />`}</span>${each.findings && html`<${Markdown} text=${each.findings} />`}</li>`)}</ul>` : null}
+    ${(reviews.reply?.items || []).length ? html`<h2>Reviews</h2><ul class="story">${reviews.reply.items.map(each => html`<li><${Hour} at=${each.created_at} /><span class="what"><${Chip} kind=${each.stale ? 'blocked' : /open|claimed/.test(each.status) ? 'review' : ''}>${each.stale ? 'out of date' : each.status === 'open' ? 'waits' : each.status.replace('_', ' ')}<//> of version ${each.target_issue_version}, asked by <${Agent} agent=${each.requested_by} />${each.reviewer && html`, made by <${Agent} agent=${each.reviewer} />`}</span>${each.findings && html`<${Markdown} text=${each.findings} />`}</li>`)}</ul>` : null}
     <h2>Attempts</h2><${Attempts} found=${attempts} notes=${notes.reply?.items} />
     <${Brief} id=${id} />
     <h2>Activity</h2><${Activity} id=${id} />

@@ -177,6 +177,7 @@ export function Shell() {
   const known = use(now => Boolean(now.board || now.failures.board))
   useEffect(() => { set({drawer: false}) }, [at.view, at.panel?.join('/')])
   useEffect(() => { import('./hover.mjs') }, [])
+  useEffect(() => { document.querySelector('.tabs .here')?.scrollIntoView({block: 'nearest', inline: 'nearest'}) }, [at.view, known])
   const tab = at.view === 'search' ? '' : at.view
   return html`<div class=${'frame' + (replay ? ' replaying' : '') + ` at-${at.view}` + (at.panel ? ' with-panel' : '')}>
     <a class="skip" href="#view" onClick=${event => { event.preventDefault(); document.getElementById('view').focus() }}>To the view</a>
