@@ -7,7 +7,7 @@ parts of the house leave here (`ask`). The notifier tells of it outside, by its 
 from __future__ import annotations
 
 from clearway import clock, lapse, policy
-from clearway.crew import quotas, roster
+from clearway.crew import quotas
 from clearway.crew.agents import WORKERS, presence
 from clearway.db import statements
 from clearway.lifecycle import REPEATED_FAILURES
@@ -113,6 +113,8 @@ def _messages(tx: Tx, late: int) -> list[dict[str, Any]]:
 def _is_here(tx: Tx, known: dict[str, bool], agent: str) -> bool:
     """Whether an agent, or a worker of it, is there to do its tasks one after the other."""
     if agent not in known:
+        from clearway.crew import roster  # knows far more than a prompt asks, which counts what waits
+
         rows = [row for name in (agent, *(agent + end for end in WORKERS)) for row in tx.all(SQL.sessions, agent=name)]
         known[agent] = any(roster.is_running(tx, row) or presence(tx, row) != "offline" for row in rows)
     return known[agent]

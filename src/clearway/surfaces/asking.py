@@ -163,15 +163,15 @@ class Run:
         return found
 
     def _own_attempt(self) -> str:
-        from clearway.work import attempts
+        from clearway.work import current
 
         room = self.rooms.of_folder(self.folder)
-        current = room.run(attempts.current, caller=self.caller, writes=False)
-        if current is None:
+        found = room.run(current.attempt, caller=self.caller, writes=False)
+        if found is None:
             raise Refusal(
                 "INVALID_ARGUMENT", "You work on nothing now; name the attempt, or take an issue with clearway next."
             )
-        return current.id
+        return found.id
 
     def answer(self, operation: Operation, result: dict[str, Any], words: str = "") -> int:
         """Show what the room said; the exit status. words: those it was asked with, where they say more than the

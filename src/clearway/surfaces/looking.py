@@ -89,9 +89,9 @@ def _needs(run: Run) -> int:
 
 def _mine(tx: Tx) -> dict[str, Any] | None:
     """What the caller works on."""
-    from clearway.work import attempts
+    from clearway.work import current
 
-    found = attempts.current(tx)
+    found = current.attempt(tx)
     if found is None:
         return None
     return {

@@ -271,11 +271,6 @@ def held(tx: Tx, attempt_id: str, token: str, *, late: str | None = None) -> Row
     return attempt
 
 
-def current(tx: Tx) -> Row | None:
-    """The attempt that the calling session works on: the last it claimed or acted on."""
-    return tx.one(SQL.current, session=tx.caller.key, gone=lapse.gone(tx)[1])
-
-
 def token_again(tx: Tx, attempt: Row) -> str:
     """The token of an attempt, derived again for the session that holds it. Where the machine has lost its secret
     meanwhile it is another one, which takes the place of the first."""

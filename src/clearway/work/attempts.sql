@@ -11,10 +11,6 @@ SELECT a.id, a.issue, a.session, a.agent, a.kind, a.status, a.fence, a.token_has
 FROM attempt a JOIN issue i ON i.id = a.issue JOIN session s ON s.id = a.session
 WHERE a.id = :id
 
--- name: current
-SELECT id, number, title, expires_at FROM live_attempt
-WHERE session = :session AND instr(:gone, id) = 0 ORDER BY acted_at DESC, id DESC LIMIT 1
-
 -- name: adopt
 UPDATE attempt SET session = :session, agent = :agent, expires_at = :expires_at WHERE id = :id
 
