@@ -588,13 +588,96 @@ REFUSED = [
     "ast-grep run -p a -r b -U src",
     "mknod deploy/pipe p",
     "dos2unix -n free.txt held.txt",
+    # by programs that stand in the line
+    "python3 -c \"open('held.txt','w').write('x')\"",
+    'python3 -c \'open("held.txt", mode="a").write("x")\'',
+    "python -c \"import os; os.remove('held.txt')\"",
+    "python3 -c \"import os; os.rename('held.txt', 'x')\"",
+    "python3 -c \"import os; os.rename('free.txt', 'held.txt')\"",
+    "python3 -c \"import shutil; shutil.rmtree('deploy')\"",
+    "python3 -c \"import shutil; shutil.copy('free.txt', 'src/a.py')\"",
+    "python3 -c \"import shutil; shutil.move('deploy', 'x')\"",
+    "python3 -c \"from pathlib import Path; Path('held.txt').write_text('x')\"",
+    "python3 -c \"from pathlib import Path; Path('held.txt').unlink()\"",
+    "python3 -c \"import pathlib; pathlib.Path('src/a.py').write_bytes(b'x')\"",
+    "python3 -c \"from pathlib import Path; (Path('src') / 'a.py').write_text('x')\"",
+    "python3 -c \"from pathlib import Path; Path('src', 'a.py').open('w')\"",
+    "python3 -c \"import os; os.system('rm held.txt')\"",
+    "python3 -c \"import subprocess; subprocess.run(['rm', 'held.txt'])\"",
+    "python3 -c \"import subprocess; subprocess.run('echo x > held.txt', shell=True)\"",
+    "python3 -c \"import json; json.dump({}, open('package-lock.json', 'w'))\"",
+    """python3 - <<'EOF'
+import re
+p = "held.txt"
+s = open(p).read()
+s = s.replace("a", "b")
+open(p, "w").write(s)
+EOF""",
+    """python3 <<'EOF'
+from pathlib import Path
+p = Path("src/a.py")
+text = p.read_text()
+text = text.replace("a", "b", 1)
+p.write_text(text)
+EOF""",
+    'python3 - <<\'EOF\'\nwith open(\n    "held.txt",\n    "w",\n) as f:\n    f.write("x")\nEOF',
+    """python3 <<EOF
+import os
+path = os.path.join("src", "a.py")
+with open(path, 'w') as f:
+    f.write('''x''')
+EOF""",
+    'python3 - <<\'PY\'\nfor f in ["free.txt", "held.txt"]:\n    with open(f, "a") as out:\n        out.write("x")\nPY',
+    "cd src && python3 -c \"open('a.py','w')\"",
+    "uv run python -c \"open('held.txt','w')\"",
+    'cat <<\'EOF\' | python3\nopen("held.txt", "w").write("x")\nEOF',
+    "echo \"open('held.txt','w')\" | python3 -",
+    "sudo python3 -c \"open('held.txt','w')\"",
+    "python3.12 -c \"open('held.txt','w')\"",
+    "node -e \"require('fs').writeFileSync('held.txt','x')\"",
+    'node -e \'const fs=require("fs"); fs.unlinkSync("held.txt")\'',
+    'node -e \'fs = require("fs"); p = "held.txt"; fs.writeFileSync(p, fs.readFileSync(p) + "x")\'',
+    "node --eval \"require('fs').appendFileSync(\\`held.txt\\`, 'x')\"",
+    "node -e \"require('fs').rmSync('deploy', {recursive: true})\"",
+    "node -e \"require('fs').renameSync('free.txt','held.txt')\"",
+    "node -e \"require('fs').copyFileSync('free.txt','held.txt')\"",
+    "node -e \"require('child_process').execSync('rm held.txt')\"",
+    """node <<'EOF'
+const fs = require('fs');
+// writes
+const data = JSON.parse(fs.readFileSync('package-lock.json', 'utf8'));
+fs.writeFileSync('package-lock.json', JSON.stringify(data, null, 2));
+EOF""",
+    "node -e \"import('fs').then(fs => fs.promises.writeFile('held.txt', 'x'))\"",
+    'ruby -e \'File.write("held.txt","x")\'',
+    "ruby -e 'File.delete(\"held.txt\")'",
+    'ruby -e \'File.open("held.txt", "w") { |f| f.puts "x" }\'',
+    "ruby -rfileutils -e 'FileUtils.rm_rf(\"deploy\")'",
+    "perl -e 'unlink \"held.txt\"'",
+    "perl -e 'unlink(\"held.txt\")'",
+    'perl -e \'open(F, ">held.txt"); print F "x"\'',
+    'perl -e \'open(my $fh, ">", "held.txt"); print $fh "x"\'',
+    'perl -e \'open(my $fh, ">>", "held.txt") or die; print $fh "x"\'',
+    'perl -e \'rename("free.txt", "held.txt")\'',
+    'php -r \'file_put_contents("held.txt","x");\'',
+    "php -r 'unlink(\"held.txt\");'",
+    'php -r \'$f = fopen("held.txt", "w"); fwrite($f, "x");\'',
+    'lua -e \'io.open("held.txt","w"):write("x")\'',
+    "lua -e 'os.remove(\"held.txt\")'",
+    'bun -e \'Bun.write("held.txt","x")\'',
+    "python3 -c \"import pandas as pd; pd.DataFrame().to_csv('held.txt')\"",
+    "perl -e 'system(\"rm held.txt\")'",
+    "ruby -e 'system(\"rm held.txt\")'",
+    "python3 -c \"open('held.txt', 'w')\"",
+    "perl -e 'open(F, \">held.txt\")'",
 ]
 
 AFTER = [
-    "python3 -c \"open('held.txt', 'w')\"",
-    "python3 - <<'EOF'\nopen('held.txt', 'w').write('x')\nEOF",
-    'node -e \'require("fs").writeFileSync("held.txt", "")\'',
-    "perl -e 'open(F, \">held.txt\")'",
+    "python3 -c \"import sys; open(sys.argv[1], 'w')\" held.txt",
+    "python3 -c \"import glob; [open(f, 'a') for f in glob.glob('*.txt')]\"",
+    "python3 - <<'EOF'\nname = 'held'\nopen(f'{name}.txt', 'w').write('x')\nEOF",
+    'node -e \'require("fs").writeFileSync(process.argv[1], "")\' held.txt',
+    "perl -e 'open(F, \">\" . shift)' held.txt",
     "make",
     "make -C src all",
     "./configure && make install",
@@ -973,4 +1056,58 @@ ALLOWED = [
     "python -m zipfile -l bundle.zip",
     "sqlite3 free.db '.backup /tmp/x'",
     "cmake -B build",
+    # programs in the line that only look
+    "python3 -c \"print(open('held.txt').read())\"",
+    "python3 -c \"print(open('held.txt', 'r').read())\"",
+    "python3 -c \"print(open('held.txt', 'rb').read())\"",
+    "python3 -c \"open('free.txt','w').write(open('held.txt').read())\"",
+    "python3 -c \"print(\\\"open('held.txt','w')\\\")\"",
+    "python3 -c \"x = ['held.txt']; x.remove('held.txt')\"",
+    "python3 -c \"print('held.txt'.replace('a', 'b'))\"",
+    "python3 -c \"s='held.txt'; print(s.replace('held', 'x'))\"",
+    "python3 -c \"import os; print(os.path.exists('held.txt'))\"",
+    "python3 -c \"import shutil; shutil.copy('held.txt', '/tmp/x')\"",
+    "python3 -c \"import shutil; shutil.copytree('deploy', '/tmp/d')\"",
+    "python3 -c \"from pathlib import Path; print(Path('held.txt').read_text())\"",
+    "python3 -c \"from pathlib import Path; Path('free.txt').write_text(Path('held.txt').read_text())\"",
+    "python3 -c \"import subprocess; subprocess.run(['cat', 'held.txt'])\"",
+    "python3 -c \"import subprocess; print(subprocess.run(['git','log','--','held.txt'], capture_output=True))\"",
+    "python3 -c \"import os; os.system('cat held.txt')\"",
+    """python3 - <<'EOF'
+# open("held.txt", "w")
+'os.remove("held.txt")'
+p = "held.txt"
+print(len(open(p).read()))
+with open("free.txt", "w") as f:
+    f.write("held.txt")
+EOF""",
+    'python3 - <<\'EOF\'\nimport ast\nfor f in ["held.txt", "src/a.py"]:\n    print(f, len(open(f).read()))\nEOF',
+    'python3 - <<\'EOF\'\np = "held.txt"\ns = open(p).read()\np = "free.txt"\nopen(p, "w").write(s)\nEOF',
+    "node -e \"console.log(require('fs').readFileSync('held.txt','utf8'))\"",
+    "node -e \"require('fs').copyFileSync('held.txt','/tmp/x')\"",
+    "node -e \"require('fs').writeFileSync('/tmp/x', 'held.txt')\"",
+    'node -e "console.log(\'fs.writeFileSync(\\"held.txt\\")\')"',
+    """node <<'EOF'
+// fs.writeFileSync("held.txt", "x")
+/* fs.unlinkSync("held.txt") */
+const fs = require("fs");
+fs.createReadStream("held.txt").pipe(process.stdout);
+EOF""",
+    "ruby -e 'puts File.read(\"held.txt\")'",
+    "ruby -e 'File.open(\"held.txt\").each { |l| puts l }'",
+    'ruby -e \'File.open("held.txt", "r") { |f| puts f.read }\'',
+    "perl -e 'open(F, \"<held.txt\"); print <F>'",
+    'perl -e \'open(my $fh, "<", "held.txt"); print <$fh>\'',
+    "perl -e 'open(F, \"held.txt\"); print <F>'",
+    "perl -e 'print \"unlink held.txt\"'",
+    "php -r 'echo file_get_contents(\"held.txt\");'",
+    'php -r \'$f = fopen("held.txt", "r"); echo fread($f, 10);\'',
+    'lua -e \'print(io.open("held.txt"):read("*a"))\'',
+    "lua -e 'for l in io.lines(\"held.txt\") do print(l) end'",
+    "python3 -c \"import webbrowser; webbrowser.open('held.txt')\"",
+    "python3 -c \"print(max(open('held.txt'), key=len))\"",
+    "python3 -c \"import tarfile; tarfile.open('held.txt', 'r:gz')\"",
+    "python3 -c \"import sqlite3; sqlite3.connect('held.txt')\"",
+    "python3 -c \"from PIL import Image; Image.open('held.txt').save('/tmp/x.png')\"",
+    "python3 -c \"import csv,sys; csv.writer(sys.stdout).writerow(['held.txt'])\"",
 ]

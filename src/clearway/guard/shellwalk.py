@@ -35,7 +35,7 @@ from clearway.guard.shellwords import (
     unescaped,
     unescaped_within,
 )
-from clearway.guard.starters import LAUNCHERS, interpreter, is_script_name, launched, script_of
+from clearway.guard.starters import LAUNCHERS, interpreter, is_script_name, launched, read_inline, script_of
 from clearway.guard.toolcall import Target
 from clearway.guard.writers import (
     PATCHERS,
@@ -280,6 +280,8 @@ class Walk(Found):
         script = script_of(reads, arguments) if reads else None
         if script is not None:
             self.start(script, scope)
+        elif reads:
+            read_inline(program, reads, run)
         return UNKNOWN
 
     def _launch(self, program: str, arguments: list[Value], scope: Scope, fed: Value | None) -> Value:

@@ -11,6 +11,7 @@ from clearway.guard.writers import WRITERS, split_options
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from clearway.guard.shellwords import Value
+    from clearway.guard.writers import Run
 
 
 class Interpreter:
@@ -102,6 +103,22 @@ def script_of(found: Interpreter, arguments: list[Value]) -> Value | None:
     while operands and operands[0].text in found.words:
         operands = split_options(operands[1:], found.valued)[1]
     return operands[0] if operands and operands[0].text != "-" else None
+
+
+def read_inline(program: str, found: Interpreter, run: Run) -> None:
+    """Look at a program that stands in the line itself, or is fed to its interpreter, for what it plainly writes."""
+    from clearway.guard.inline import written
+    from clearway.guard.shellwords import Value
+
+    options, operands = split_options(run.arguments, found.valued)
+    given = [value for option, value in options if option in found.inline and value is not None]
+    named = operands[:1] if options and operands and operands[0].text != "-" else []
+    fed = [run.stdin] if run.stdin is not None and not named else []
+    for text in [text for value in given or named or fed for text in value.texts]:
+        paths, commands = written(text, program)
+        run.walk.suspect(Value(paths), run.scope)
+        for command in commands:
+            run.walk.read_script(Value((command,)), run.scope.copy(), None)
 
 
 def launched(program: str, arguments: list[Value]) -> list[Value]:
