@@ -149,7 +149,7 @@ function Drawn({layout, reply, drawn, current, path}) {
   const then = useMemo(() => replay && new Map(replay.issues.map(each => [each.display_id, each])), [replay])
   const lines = useMemo(() => paths(layout, reply, path, drawn), [layout, reply, drawn])
   const waits = useMemo(() => { const found = new Map(); for (const edge of reply.edges) if (edge.type === 'blocks') found.set(edge.target, [...(found.get(edge.target) || []), edge.source]); return found }, [reply])
-  const made = useRef(new Map())
+  const made = useRef(new Map()), here = href({panel: null})
   const shown = []
   for (const [id, at] of layout.at) {
     const now = nodes.get(id)
@@ -157,7 +157,7 @@ function Drawn({layout, reply, drawn, current, path}) {
     // What was waited for then is not told: only what an issue was by itself.
     const node = then ? {...now, effective_status: undefined, open_blockers: 0, ...(then.get(id) || {status: 'open'})} : now
     const kind = kindOf(node) + (then && !then.has(id) ? ' unknown' : ''), holder = live.get(id), first = id === (layout.at.has(current) ? current : layout.at.keys().next().value)
-    const key = [drawn.small, first, kind, node.priority, node.title, holder?.session, at.x, at.y].join()
+    const key = [here, drawn.small, first, kind, node.priority, node.title, holder?.session, at.x, at.y].join()
     // One that has not changed is the very same thing, which is not looked at again.
     let known = made.current.get(id)
     if (known?.key !== key) made.current.set(id, known = {key, of: html`<${Node} key=${id} id=${id} node=${node} at=${at} kind=${kind} holder=${holder} small=${drawn.small} first=${first} waits=${waits.get(id)} />`})

@@ -1,35 +1,61 @@
 // What is said in the room, by pair, with receipts; and a composer that knows agents and issues.
-import {html, useState, useEffect, useMemo} from './vdom.mjs'
+import {html, useState, useMemo} from './vdom.mjs'
 import {ask} from './wire.mjs'
 import {say} from './store.mjs'
-import {href, go} from './place.mjs'
+import {href} from './place.mjs'
 import {Agent, Ago, Hour, Issue, Failure, Still, Chip, useAsked, Act} from './marks.mjs'
-import {nick, plural, cut, renamed} from './words.mjs'
+import {nick, cut} from './words.mjs'
 import {Completed} from './completing.mjs'
 import * as deeds from './deeds.mjs'
 
 const RECEIPT = {queued: 'not seen yet', seen: 'seen', taking: 'seen, taking', done: 'done', undeliverable: 'could not be delivered'}
-const other = message => [message.from, message.to.split('#')[0]].sort().join(' – ')
+const EVERYBODY = 'everybody'
+const other = message => message.to === '*' ? [EVERYBODY] : [message.from, message.to.split('#')[0]].sort()
+const TOUCHES = event => /^(message_|task_)/.test(event.type)
+
+// Which conversation the address names: everything, of one agent, between two, to everybody, or about an issue.
+function chosen([first = '', one, two]) {
+  if (first === 'with') return {pair: [one, two].filter(Boolean), asks: one === EVERYBODY ? {} : {agent: [one, two].find(name => name !== 'human') || one}}
+  if (first === 'about') return {issue: one, asks: {issue_id: one}}
+  return {agent: first, asks: first ? {agent: first} : {}}
+}
 
 export default function Messages({place}) {
-  const only = place.rest[0] || ''
-  const [older, more] = useState([]), [end, close] = useState(false)
-  const {reply, refused, again} = useAsked(() => ask('list_messages', {limit: 100, ...(only && {agent: only})}), [only], event => /^(message_|task_)/.test(event.type))
-  useEffect(() => { more([]); close(false) }, [only])
-  const [pair, choose] = useState('')
-  const all = useMemo(() => { const seen = new Set(); return [...(reply?.items || []), ...older].filter(each => !seen.has(each.message_id) && seen.add(each.message_id)) }, [reply, older])
-  const pairs = new Map()
-  for (const message of all) { const key = message.to === '*' ? 'to everybody' : other(message); pairs.set(key, [...(pairs.get(key) || []), message]) }
-  const shown = pair ? pairs.get(pair) || [] : all
-  const further = async () => { const found = await ask('list_messages', {limit: 100, before: all.at(-1).message_id, ...(only && {agent: only})}); more([...older, ...found.items]); close(!found.has_more) }
-  if (!reply) return html`<${Failure} of=${refused} retry=${again} />${!refused && html`<${Still} />`}`
-  return html`<div class="talk"><div class="pairs" role="group" aria-label="Conversations">
-      <button class=${pair ? '' : 'here'} aria-pressed=${!pair} onClick=${() => choose('')}><b>All</b><span class="count">${all.length}${reply.has_more ? '+' : ''}</span></button>
-      ${[...pairs].map(([key, items]) => html`<button key=${key} class=${pair === key ? 'here' : ''} aria-pressed=${pair === key} onClick=${() => choose(key)}><span>${renamed(key)}</span><span class="count">${items.length}</span><span class="last">${cut(items[0].text, 60)}</span></button>`)}
-      ${only && html`<a class="button" href=${href({view: 'messages'})}>everybody's</a>`}</div>
-    <div class="thread"><div class="letters" tabindex="0" aria-label="Messages, newest last">${shown.map(message => html`<${Letter} message=${message} key=${message.message_id} again=${again} />`)}
-      ${!shown.length && html`<p class="dim">Nothing has been said yet.</p>`}${reply.has_more && !end && html`<p><button onClick=${further}>earlier</button></p>`}</div>
-      <${Compose} to=${only || (pair && pair !== 'to everybody' ? pair.split(' – ').find(name => name !== 'human') : '')} again=${again} /></div></div>`
+  const key = place.rest.join('/'), {agent} = chosen(place.rest)
+  const all = useAsked(() => ask('list_messages', {limit: 100}), [], TOUCHES)
+  const [pairs, issues] = useMemo(() => conversations(all.reply?.items || []), [all.reply])
+  if (!all.reply) return html`<${Failure} of=${all.refused} retry=${all.again} />${!all.refused && html`<${Still} />`}`
+  const one = (rest, name, of) => { const here = rest.join('/') === key; return html`<a key=${rest.join('/')} class=${here ? 'here' : ''} aria-current=${here ? 'true' : undefined} href=${href({view: 'messages', rest, panel: place.panel})}><span>${name}</span><span class="count">${of.length}${!rest.length && all.reply.has_more ? '+' : ''}</span>${rest.length && of[0] ? html`<span class="last">${cut(of[0].text, 60)}</span>` : ''}</a>` }
+  return html`<div class="talk"><nav class="pairs" aria-label="Conversations">
+      ${one([], html`<b>All</b>`, all.reply.items)}${agent && one([agent], `all of ${nick(agent)}`, all.reply.items.filter(each => other(each).includes(agent)))}
+      ${[...pairs].map(([name, of]) => one(['with', ...other(of[0])], name, of))}
+      ${issues.size ? html`<h2>About</h2>` : null}${[...issues].map(([id, of]) => one(['about', id], id, of))}</nav>
+    <${Thread} rest=${place.rest} key=${key} whole=${all} /></div>`
+}
+
+// One conversation and the composer below it. whole: all that is said, which is one, too.
+function Thread({rest, whole}) {
+  const {pair, issue, agent, asks} = chosen(rest)
+  const some = useAsked(() => rest.length ? ask('list_messages', {limit: 100, ...asks}) : Promise.resolve(null), [], TOUCHES)
+  const [older, more] = useState([]), [end, close] = useState(false), [failed, fail] = useState(null)
+  const found = rest.length ? some : whole
+  const items = useMemo(() => { const seen = new Set(); return [...(found.reply?.items || []), ...older].filter(each => !seen.has(each.message_id) && seen.add(each.message_id)).filter(each => !pair || other(each).join() === pair.join()) }, [found.reply, older])
+  const again = () => { whole.again(); if (rest.length) some.again() }
+  const further = () => ask('list_messages', {limit: 100, before: (older.at(-1) || found.reply.items.at(-1)).message_id, ...asks}).then(next => { more([...older, ...next.items]); close(!next.has_more); fail(null) }, fail)
+  return html`<div class="thread"><div class="letters" tabindex="0" aria-label="Messages, newest last"><${Failure} of=${failed || found.refused} retry=${found.again} />${!found.reply && !found.refused && html`<${Still} />`}${items.map(message => html`<${Letter} message=${message} key=${message.message_id} again=${again} />`)}
+      ${found.reply && !items.length && html`<p class="dim">Nothing has been said ${issue ? `about ${issue} ` : ''}yet.</p>`}${found.reply?.has_more && !end && html`<p><button onClick=${further}>earlier</button></p>`}</div>
+      <${Compose} to=${agent || pair?.find(name => name !== 'human') || ''} about=${issue} again=${again} draft=${rest.join('/')} /></div>`
+}
+
+// By whom it is said to whom, and what it is about; the one in which something was said last comes first.
+function conversations(items) {
+  const pairs = new Map(), issues = new Map()
+  for (const message of items) {
+    const name = message.to === '*' ? 'to everybody' : other(message).join(' – ')
+    pairs.set(name, [...(pairs.get(name) || []), message])
+    if (message.issue_id) issues.set(message.issue_id, [...(issues.get(message.issue_id) || []), message])
+  }
+  return [pairs, issues]
 }
 
 function Letter({message, again}) {
@@ -40,15 +66,17 @@ function Letter({message, again}) {
     ${message.to !== '*' && html`<p class=${'receipt ' + message.state}>${message.held_back && message.state === 'queued' ? html`held back for you: ${message.held_back} <${Act} kind="text" sure=${`${nick(message.to)} will read it.`} act=${async () => { const said = await deeds.passMessage(message); again(); return said }}>let through<//>` : html`${message.state === 'queued' ? '○' : message.state === 'seen' ? '◐' : message.state === 'undeliverable' ? '✕' : '●'} ${RECEIPT[message.state]}${note}${message.taken_at || message.seen_at ? html` <${Ago} at=${message.taken_at || message.seen_at} />` : ''}`}</p>`}</article>`
 }
 
-function Compose({to: first, again}) {
-  const [to, address] = useState(first || ''), [text, type] = useState(''), [kind, choose] = useState('chat'), [priority, rank] = useState('medium')
+const drafts = new Map() // what was begun in each conversation, for whoever looks something up meanwhile
+
+function Compose({to: first, about, again, draft}) {
+  const [to, address] = useState(first || ''), [text, put] = useState(drafts.get(draft) || ''), [kind, choose] = useState('chat'), [priority, rank] = useState('medium')
   const [refused, fail] = useState(null), [busy, work] = useState(false)
-  useEffect(() => { if (first) address(first) }, [first])
+  const type = next => { put(next); drafts.set(draft, next) }
   const submit = async event => {
     event.preventDefault()
     if (busy || !to.trim() || !text.trim()) return
     work(true)
-    const issue = /\b[A-Z][A-Z0-9]*-\d+\b/.exec(text)?.[0]
+    const issue = about || /\b[A-Z][A-Z0-9]*-\d+\b/.exec(text)?.[0]
     try {
       const reply = await deeds.send({to: to.trim() === 'everybody' ? '*' : to.trim(), text, ...(to.trim() !== '*' && to.trim() !== 'everybody' && {kind}), priority, ...(issue && {issue_id: issue})})
         .catch(error => error.code === 'ISSUE_NOT_FOUND' ? deeds.send({to: to.trim(), text, kind, priority}) : Promise.reject(error))
@@ -64,5 +92,5 @@ function Compose({to: first, again}) {
       <label>As<select value=${kind} onChange=${event => choose(event.target.value)}><option value="chat">a message</option><option value="task">a task</option><option value="control">an instruction</option></select></label>
       <label>Priority<select value=${priority} onChange=${event => rank(event.target.value)}>${['low', 'medium', 'high', 'critical'].map(each => html`<option value=${each}>${each}</option>`)}</select></label></div>
     <${Completed} label="Message" rows="3" value=${text} set=${type} picked=${each => each.agent && !to && address(each.agent)} onKeyDown=${event => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && submit(event)} placeholder="@ names an agent, ISSUE- an issue, src/ a path, # a label; Ctrl+Space whatever goes on so" required />
-    <${Failure} of=${refused} /><p><button class="first" disabled=${busy || !to.trim() || !text.trim()}>${to.trim() ? `Send to ${nick(to.trim())}` : 'Send'}</button> <span class="dim">Ctrl+Enter · it appears in the log as the human's</span></p></form>`
+    <${Failure} of=${refused} /><p><button class="first" disabled=${busy || !to.trim() || !text.trim()}>${to.trim() ? `Send to ${nick(to.trim())}` : 'Send'}</button> <span class="dim">${about ? `about ${about} · ` : ''}Ctrl+Enter · it appears in the log as the human's</span></p></form>`
 }

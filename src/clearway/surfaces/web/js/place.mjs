@@ -1,5 +1,5 @@
 // Where one is: the address bar has the room, the view and the open panel, so every place is a link and Back works.
-// #/ROOM/VIEW[/more...]~KIND/ID
+// #/ROOM[@EVENT]/VIEW[/more...]~KIND/ID; with an event it is the room as it was after that.
 import {useState, useEffect} from './vdom.mjs'
 
 export const VIEWS = ['board', 'list', 'graph', 'map', 'messages', 'reviews', 'figures', 'search']
@@ -8,8 +8,8 @@ const plain = text => { try { return decodeURIComponent(text) } catch { return t
 
 export function parse(hash) {
   const [main, panel] = hash.replace(/^#\/?/, '').split('~')
-  const [room = '', view = 'board', ...rest] = main.split('/').map(plain)
-  const found = {room, view: VIEWS.includes(view) ? view : 'board', rest, panel: null}
+  const [first, ...parts] = main.split('/'), [room = '', view = 'board', ...rest] = [first.split('@')[0], ...parts].map(plain)
+  const found = {room, at: Number(/@(\d{1,15})$/.exec(first)?.[1]) || null, view: VIEWS.includes(view) ? view : 'board', rest, panel: null}
   if (panel) {
     const [kind, ...id] = panel.split('/').map(plain)
     if (kind && id.length) found.panel = [kind, id.join('/')]
@@ -29,7 +29,8 @@ export function href(change = {}) {
   const to = {...place, ...change}
   if ('view' in change && !('rest' in change)) to.rest = []
   if ('view' in change && !('panel' in change)) to.panel = null
-  const main = [to.room, to.view, ...to.rest].map(part).join('/')
+  if ('room' in change && !('at' in change)) to.at = null
+  const main = [part(to.room) + (to.at ? `@${to.at}` : ''), ...[to.view, ...to.rest].map(part)].join('/')
   return `#/${main}${to.panel ? '~' + to.panel.map(part).join('/') : ''}`
 }
 export const go = change => { location.hash = href(change) }

@@ -2,14 +2,18 @@
 import {html, useState, useEffect, useRef} from './vdom.mjs'
 import {use, set, state} from './store.mjs'
 import {ask} from './wire.mjs'
+import {usePlace, place, go, replace} from './place.mjs'
 import {Parts, Agent} from './marks.mjs'
 import {told, exact, loudness} from './words.mjs'
 
-let turn = 0
+let turn = 0, put = null // which event was asked for last, and which of them the address was given from here
 const kept = new Map()
-// Show the room as it was after an event.
+// Show the room as it was after an event. The address says so, too: Back leaves the past, and a moment can be sent on.
 export async function look(at) {
   const mine = ++turn
+  put = at
+  if (!place.at) go({at})
+  else if (place.at !== at) replace({at})
   const known = kept.get(`${state.room.project} ${at}`)
   set({replay: {...state.replay, at, reply: known || state.replay?.reply || null, refused: null}})
   if (known) return
@@ -22,12 +26,16 @@ export async function look(at) {
     if (mine === turn && state.replay) set({replay: {...state.replay, at, refused}})
   }
 }
-const back = () => { turn++; set({replay: null}) }
+const back = () => { turn++; put = null; set({replay: null}); if (place.at) go({at: null}) }
 
 export function Replay() {
   const events = use(now => now.events), replay = use(now => now.replay), board = use(now => now.board)
-  const timer = useRef(0)
+  const timer = useRef(0), {at: asked} = usePlace()
   const [playing, play] = useState(false)
+  useEffect(() => {
+    if (asked ? asked !== put || !state.replay : false) look(asked)
+    else if (!asked && state.replay && put !== null) { clearTimeout(timer.current); play(false); back() }
+  }, [asked])
   const latest = events.at(-1)?.id || board?.latest_event_id || 0
   const from = Math.max(1, events[0]?.id || 1)
   const [first, reach] = useState(null)

@@ -71,7 +71,7 @@ async function begin() {
   set({rooms: found})
   const named = found.find(room => room.project === project)
   const was = parse(location.hash)
-  replace({...was, room: named ? named.slug : was.room || found[0].slug})
+  replace({...was, at: named ? null : was.at, room: named ? named.slug : was.room || found[0].slug})
   lead(({room, panel = null}) => {
     const there = found.find(each => each.project === room)
     if (there) go({room: there.slug, view: place.room === there.slug ? place.view : 'board', panel})
