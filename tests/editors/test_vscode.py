@@ -54,7 +54,9 @@ def test_the_product_says_what_the_extension_reads(repository: Path) -> None:
     assert {"agent", "session"} <= room["me"].keys()
     assert {"agent", "session", "presence"} <= room["agents"][0].keys()
     assert room["agents"][0]["doing"] == "at the lexer"
-    assert isinstance(room["messages"], list)
+    _asked(repository, "--as", "codex", "send", "--to=human", "--", "May I?")
+    (message,) = _asked(repository, "room")["messages"]
+    assert (message["to"], message["state"]) == (room["me"]["agent"], "queued")
     (held,) = board["paths"]
     assert {"path", "agent", "session", "purpose", "mode", "until", "checkout"} <= held.keys()
     assert held["checkout"] == status["checkout"]

@@ -126,15 +126,29 @@ def _picture(page: Any, name: str) -> None:
         page.screenshot(path=os.path.join(os.environ["CLEARWAY_TEST_PICTURES"], name))
 
 
-def test_a_person_sees_who_holds_what_and_is_warned(editor: Editor, page: Any) -> None:
-    """Lists, status bar, the mark and the warning; and that a release is seen without asking."""
-    from playwright.sync_api import expect
-
+def _work(editor: Editor) -> None:
+    """A room in which something happens."""
     editor.clearway("init")
     editor.clearway("--as", "codex", "claim", "held.py", "--purpose", "refactor auth")
-    editor.clearway("issue", "create", "Split the lexer", "--status", "ready")
+    for title in ("Split the lexer", "Retry lost uploads", "Name the parser's errors", "Say why a token is refused"):
+        editor.clearway("issue", "create", title, "--status", "ready")
+    editor.clearway("issue", "create", "Deploy to the staging area", "--status", "blocked", "--blocked-reason", "needs a key")
+    editor.clearway("--as", "codex", "issue", "claim", "ISSUE-2")
+    editor.clearway("--as", "claude", "issue", "claim", "ISSUE-3")
+    editor.clearway("--as", "claude", "claim", "parser.py", "tests", "--purpose", "name the errors")
+    editor.clearway("--as", "claude", "send", "--to=codex", "--", "please leave parser.py until I am through")
+    editor.clearway("--as", "codex", "send", "--to=human", "--", "may the old tokens go?")
+
+
+def test_a_person_sees_who_holds_what_and_is_warned(editor: Editor, page: Any) -> None:
+    """Lists, status bar, the mark, the warning and where it leads; and that a release is seen without asking."""
+    from playwright.sync_api import expect
+
+    _work(editor)
+    editor.set(**{"workbench.colorTheme": "Default Dark Modern"})
+    page.set_viewport_size({"width": 1600, "height": 900})
     page.goto(editor.begin())
-    expect(page.locator(".statusbar-item", has_text="1 held")).to_be_visible()
+    expect(page.locator(".statusbar-item", has_text="2 live · 3 held")).to_be_visible()
     held = page.locator(".explorer-folders-view .monaco-list-row", has_text="held.py")
     expect(held.locator(".monaco-icon-label")).to_have_attribute("aria-label", HELD)
     held.dblclick()
@@ -142,8 +156,14 @@ def test_a_person_sees_who_holds_what_and_is_warned(editor: Editor, page: Any) -
     page.get_by_role("tab", name="Clearway").first.click()
     for shown in ("codex", "held.py", "Split the lexer"):
         expect(page.locator(".pane-body .monaco-list-row", has_text=shown).first).to_be_visible()
+    page.get_by_role("button", name="Show the room", exact=True).click()
+    frame = page.frame_locator("iframe.webview").frame_locator("#active-frame")
+    expect(frame.locator(".panel", has_text="held.py")).to_be_visible()
+    frame.locator(".panel").get_by_label("Close").click()
+    expect(frame.get_by_text("Split the lexer").first).to_be_visible()
+    _picture(page, "vscode.png")
     editor.clearway("--as", "codex", "release", "held.py")
-    expect(page.locator(".statusbar-item", has_text="0 held")).to_be_visible()
+    expect(page.locator(".statusbar-item", has_text="2 held")).to_be_visible()
 
 
 def test_the_room_in_a_tab_is_the_whole_room(editor: Editor, page: Any) -> None:

@@ -41,6 +41,7 @@ export interface State {
   latest: number;
 }
 
+const OPEN = new Set(["queued", "seen"]);
 export const COLUMNS = ["live", "review", "blocked", "ready", "open", "done"] as const;
 
 export function read(status: Answer, room: Answer, board: Answer): State {
@@ -79,9 +80,15 @@ export function read(status: Answer, room: Answer, board: Answer): State {
     counts: Object.fromEntries(
       Object.entries(object(board, "counts")).filter((entry): entry is [string, number] => typeof entry[1] === "number"),
     ),
-    unread: list(room, "messages").length,
+    unread: unread(room, text(me, "agent")),
     latest: typeof board["latest_event_id"] === "number" ? board["latest_event_id"] : 0,
   };
+}
+
+/** How many messages wait for a person, who is told all that is said in a room. */
+function unread(room: Answer, me: string): number {
+  const mine = list(room, "messages").filter((each) => text(each, "to") === me && OPEN.has(text(each, "state")));
+  return new Set([...mine, ...list(room, "waiting_for_you")].map((each) => each["message_id"])).size;
 }
 
 /** Who holds a file of this checkout, other than the person who looks at it. */

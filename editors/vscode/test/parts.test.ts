@@ -14,7 +14,12 @@ const room = {
     { agent: "human", session: "=human@here", presence: "idle" },
     { agent: "codex", session: "codex#1", presence: "busy", doing: "the parser", hooks: false },
   ],
-  messages: [{ id: 1 }],
+  messages: [
+    { message_id: 3, to: "human", state: "queued" },
+    { message_id: 2, to: "human", state: "accepted" },
+    { message_id: 1, to: "codex", state: "queued" },
+  ],
+  waiting_for_you: [{ message_id: 3, to: "human" }, { message_id: 0, to: "human" }],
 };
 const lease = { agent: "codex", session: "codex#1", mode: "edit", purpose: "refactor", until: "2026-11-30T12:30:00Z" };
 const board = {
@@ -69,7 +74,7 @@ test("a file is held by whoever holds it or a folder above it, in this checkout"
 });
 
 test("what a room says is read with care", () => {
-  assert.deepEqual([state.unread, state.latest, state.issues.length, state.agents[1]!.advisory], [1, 7, 2, true]);
+  assert.deepEqual([state.unread, state.latest, state.issues.length, state.agents[1]!.advisory], [2, 7, 2, true]);
   assert.deepEqual(state.issues.map((issue) => issue.agent), ["codex", ""]);
   assert.equal(state.agents[1]!.doing, "the parser");
   const odd = read({}, { agents: "x", me: null, messages: {} }, { columns: [], paths: [null, 3, { path: 5 }] });

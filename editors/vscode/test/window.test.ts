@@ -34,7 +34,7 @@ beforeEach(() => {
   says("room", {
     me: { agent: "human", session: "=human" },
     agents: [{ agent: "codex", session: "codex#1", presence: "busy" }, { agent: "human", session: "=human", presence: "idle" }],
-    messages: [{ id: 1 }, { id: 2 }],
+    messages: [1, 2].map((message_id) => ({ message_id, to: "human", state: "queued" })),
   });
   says("board", {
     columns: { ready: [{ display_id: "ISSUE-1", title: "Parser" }] },
