@@ -36,6 +36,7 @@ from clearway.surfaces.hooks import Standing
 from clearway.surfaces.host_full import Done, in_a_worker, loop, news
 from clearway.surfaces.host_watch import file_in
 from clearway.surfaces.host_work import Worker
+from clearway.surfaces.tokens import AGENT
 from clearway.surfaces.web_door import WebDoor
 from clearway.untrusted import folded
 
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
+SCOPE = "clearway.scope"
+READ = "read"
 _JSON = "application/json"
 _METHODS = {"healthz": "GET", "metrics": "GET", "events": "GET", "ask": "POST", "hook": "POST"}
 _EVENT_DIGITS_MAX = 18
@@ -123,7 +126,7 @@ class Http:
                 status, kind, body, more = page
             elif self._is_let_in(request):
                 if request.path == "/mcp":
-                    await self._converse(scope, receive, send)
+                    await self._converse(scope | {SCOPE: request.scope}, receive, send)
                     return
                 status, kind, body, more = await self._routed(request, send)
             else:
@@ -196,6 +199,7 @@ class Http:
             given["idempotency_key"] = request.header("idempotency-key")
         if request.is_persons:
             request.folder = await self._web.folder(request)
+        check_scope(request.scope, operation, given)
         reply = await self.asked(operation, given, _caller(request, self.host))
         return 200, _JSON, wire.dumps(reply).encode("utf-8", "backslashreplace"), {}
 
@@ -353,6 +357,7 @@ class Request:
         self.path = str(scope["path"])
         self.receive = receive
         self.is_persons = False  # asked in a browser by somebody who is logged in
+        self.scope = AGENT  # what the token that was shown is good for
         self.folder = ""  # where that person asks
         self._headers: dict[str, str] = {}
         self._repeated = False
@@ -423,10 +428,26 @@ def _refusal(refusal: Refusal, status: int = 0) -> Reply:
     return status or refusal.http_status, _JSON, wire.dumps(refusal.as_dict()).encode("utf-8", "backslashreplace"), {}
 
 
+def check_scope(scope: str, operation: Operation, given: dict[str, Any]) -> None:
+    """Refuse what changes the room to a token that is for looking."""
+    by = operation.writes
+    writes = any(given.get(name) is not None for name in by) if isinstance(by, tuple) else by
+    if scope == READ and writes:
+        raise Refusal("FORBIDDEN", f"This token only looks, and {operation.name} writes; ask for one of scope agent.")
+
+
+def by_token(scope: str, cwd: str, host: str) -> Caller:
+    """Who asks with a token that is no agent's: the person, or somebody who only looks and is nobody in the room."""
+    is_human = scope == HUMAN
+    return Caller(HUMAN if is_human else "http", client="http", cwd=cwd, host=host, human=is_human)
+
+
 def _caller(request: Request, host: Host) -> Caller:
     """Who asks, as the headers say: an agent, and its session if it has one; or the person who is logged in."""
     if request.is_persons:
         return Caller(HUMAN, client="web", cwd=request.folder, host=host.liveness.host, human=True)
+    if request.scope != AGENT and (request.scope == READ or not request.header("clearway-agent")):
+        return by_token(request.scope, request.header("clearway-cwd"), host.liveness.host)
     session = request.header("clearway-session")
     if len(session) > SESSION_CHARS_MAX:
         raise Refusal("INVALID_ARGUMENT", "Clearway-Session is too long.")

@@ -23,10 +23,12 @@ from clearway.limits import HOST_LINE_BYTES_MAX, HTTP_BODY_SECONDS, SESSION_CHAR
 from clearway.op import Operation
 from clearway.surfaces import mcp
 from clearway.surfaces.host_full import HostEyes
+from clearway.surfaces.http import READ, SCOPE, by_token, check_scope
 from clearway.surfaces.mcp_callers import known_name
 from clearway.surfaces.mcp_notices import Eyes
 from clearway.surfaces.mcp_opening import read
 from clearway.surfaces.mcp_tools import Offer
+from clearway.surfaces.tokens import AGENT
 
 if TYPE_CHECKING:
     from clearway.surfaces.http import Http, Receive, Send
@@ -65,6 +67,7 @@ class Conversations:
         self, operation: Operation, arguments: dict[str, Any], client: str, meta: Mapping[str, Any]
     ) -> dict[str, Any]:
         _serving.get().opened(_asking.get(), client)
+        check_scope(_asking.get()[SCOPE], operation, arguments)
         return await self._http.asked(operation, arguments, self._caller(client))
 
     @property
@@ -74,6 +77,7 @@ class Conversations:
     async def result(self, operation: Operation, arguments: dict[str, Any], client: str) -> dict[str, Any]:
         """The result of a call, as a client reads it."""
         try:
+            check_scope(_asking.get()[SCOPE], operation, arguments)
             reply = await self._http.asked(operation, arguments, self._caller(client))
         except Refusal as refusal:
             return mcp.refusal_on_the_wire(refusal, client)
@@ -90,6 +94,8 @@ class Conversations:
 
     def _caller(self, client: str) -> Caller:
         headers = _asking.get()
+        if headers[SCOPE] != AGENT and (headers[SCOPE] == READ or not headers.get("clearway-agent")):
+            return by_token(headers[SCOPE], headers.get("clearway-cwd", ""), self._http.host.liveness.host)
         session = headers.get("clearway-session", "")
         if not session and "mcp-session-id" in headers:
             session = f"mcp-{headers['mcp-session-id']}"
@@ -129,6 +135,7 @@ class Served:
 
     async def answer(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        headers[SCOPE] = scope[SCOPE]
         _asking.set(headers)
         _serving.set(self)
         await self._ready.wait()

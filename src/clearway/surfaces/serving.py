@@ -16,7 +16,7 @@ import socket
 import ssl
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from clearway import db, wire
 from clearway.arguments import form
@@ -27,7 +27,7 @@ from clearway.surfaces.asking import Run, mention
 from clearway.surfaces.host import Host
 from clearway.surfaces.http import Http, Reply, Request, Send
 from clearway.surfaces.mcp_tools import Offer
-from clearway.surfaces.tokens import Tokens
+from clearway.surfaces.tokens import AGENT, Tokens
 from clearway.untrusted import folded
 
 if TYPE_CHECKING:
@@ -42,10 +42,23 @@ _MOMENT_SECONDS = 0.01
 _ENDS_WITHIN_SECONDS = 3.0
 
 
-def perform(run: Run, address: str, *, cert: str, key: str, no_auth: bool, tools: str) -> int:
+class Files(NamedTuple):
+    """A certificate and the key of it, or nothing."""
+
+    cert: str
+    key: str
+
+
+def perform(run: Run, address: str, files: Files, *, no_auth: bool, insecure: bool, tools: str) -> int:
     """Listen and answer until a signal comes."""
     host, port = _where(address)
-    tls = _tls(cert, key)
+    tls = _tls(*files)
+    if not (tls or insecure or no_auth or _is_here(host)):
+        raise Refusal(
+            "FORBIDDEN",
+            "Beyond this machine everybody on the way reads what is said, tokens included: give --tls-cert and "
+            "--tls-key, or say --insecure-http.",
+        )
     profile = tools or run.settings.environ.get("CLEARWAY_TOOLS", "") or "core"
     Offer(profile)  # a wrong one is refused before anybody comes
     keys = Keys(run, no_auth=no_auth, here=_is_here(host))
@@ -78,14 +91,15 @@ class Keys:
                 "There is no token that could let anybody in; make one: clearway token create NAME.",
             )
 
-    def fit(self, authorization: str) -> bool:
+    def scope_of(self, authorization: str) -> str:
+        """What is shown is good for; empty if it opens nothing."""
         if self._is_open:
-            return True
+            return AGENT
         kind, _, shown = authorization.partition(" ")
         if kind.lower() != "bearer" or not shown:
-            return False
+            return ""
         given = bool(self._given) and hmac.compare_digest(shown.encode(), self._given.encode())
-        return self._tokens.knows(shown) or given
+        return self._tokens.scope_of(shown) or (AGENT if given else "")
 
 
 class FrontDoor:
@@ -167,7 +181,8 @@ class FrontHttp(Http):
     def _is_let_in(self, request: Request) -> bool:
         if not self._is_own_page(request):
             return False
-        return request.path == "/healthz" or self._front.keys.fit(request.header("authorization"))
+        request.scope = self._front.keys.scope_of(request.header("authorization"))
+        return request.path == "/healthz" or bool(request.scope)
 
     async def _route(self, request: Request, send: Send) -> Reply:
         if request.path.strip("/").partition("/")[0] in _SERVED:

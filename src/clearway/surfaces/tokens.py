@@ -1,7 +1,7 @@
 """The tokens that let clients in at `clearway serve`.
 
-A token is shown once, when it is made. Kept are its name, the hash of it and since when, in a file that only this user
-can read; a token that is revoked opens nothing from the next request on.
+A token is shown once, when it is made. Kept are its name, the hash of it, what it is good for, since and until when, in
+a file that only this user can read; a token that is revoked or over opens nothing from the next request on.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from clearway.clock import Clock
 from clearway.errors import Refusal
 from clearway.limits import HTTP_TOKENS_MAX
 
+SCOPES = ("read", "agent", "human")  # only looks; acts as an agent; also decides as the person does
+AGENT = "agent"
 _FILE_BYTES_MAX = 262_144
 
 
@@ -29,7 +31,7 @@ class Tokens:
         self._known: dict[str, dict[str, Any]] = {}
 
     def listed(self) -> dict[str, dict[str, Any]]:
-        """By their names: hash and since when (wall ms)."""
+        """By their names: hash, scope, since and until when (wall ms)."""
         try:
             facts = os.stat(self._file)
         except FileNotFoundError:
@@ -39,14 +41,16 @@ class Tokens:
             self._known, self._stamp = self._read(), stamp
         return self._known
 
-    def create(self, name: str) -> str:
+    def create(self, name: str, scope: str = AGENT, lasts_ms: int | None = None) -> str:
         known = dict(self.listed())
         if name in known:
             raise Refusal("INVALID_ARGUMENT", f"There is a token {name} already; revoke it, or choose another name.")
         if len(known) >= HTTP_TOKENS_MAX:
             raise Refusal("LIMIT_EXCEEDED", f"There are {HTTP_TOKENS_MAX} tokens; revoke those that nobody uses.")
         made = "cw_" + urlsafe_b64encode(self._clock.random(32)).rstrip(b"=").decode()
-        self._write(known | {name: {"hash": _hash(made), "since": self._clock.wall()}})
+        now = self._clock.wall()
+        token: dict[str, Any] = {"hash": _hash(made), "scope": scope, "since": now}
+        self._write(known | {name: token if lasts_ms is None else token | {"until": now + lasts_ms}})
         return made
 
     def revoke(self, name: str) -> bool:
@@ -56,11 +60,11 @@ class Tokens:
         self._write(known)
         return True
 
-    def knows(self, token: str) -> bool:
-        """Whether this opens the door. Every one is compared, so that time tells nothing."""
-        given = _hash(token)
-        fits = [hmac.compare_digest(each["hash"], given) for each in self.listed().values()]
-        return any(fits)
+    def scope_of(self, token: str) -> str:
+        """What this is good for, empty if it opens nothing. Every one is compared, so that time tells nothing."""
+        given, now = _hash(token), self._clock.wall()
+        fits = [each for each in self.listed().values() if hmac.compare_digest(each["hash"], given)]
+        return "".join(each.get("scope", AGENT) for each in fits[:1] if each.get("until", now + 1) > now)
 
     def _read(self) -> dict[str, dict[str, Any]]:
         try:

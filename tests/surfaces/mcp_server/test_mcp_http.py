@@ -246,6 +246,46 @@ def test_tokens_open_the_door_until_they_are_revoked(environ: dict[str, str], re
     assert command(environ, repo, "token", "revoke", "desk")[0] == 2
 
 
+def test_a_token_is_good_for_what_it_was_made_for_and_as_long(
+    environ: dict[str, str], repo: Path, tmp_path: Path
+) -> None:
+    """C51: one that only looks, an agent's, a person's; also in a session that another token has opened."""
+    now = tmp_path / "clock"
+    now.write_text("0 0")
+    environ = environ | {"CLEARWAY_TEST_CLOCK": str(now)}
+    made = {
+        scope: command(environ, repo, "token", "create", f"{scope}-1", "--scope", scope, "--expires", lasts)[1]
+        for scope, lasts in (("read", "2h"), ("agent", "2h"), ("human", "1h"))
+    }
+    for wrong in (
+        ["create", "x", "--scope", "root"],
+        ["create", "x", "--expires", "soon"],
+        ["list", "--expires", "1h"],
+    ):
+        assert command(environ, repo, "token", *wrong)[0] == 2
+    with served(environ, repo, "127.0.0.1:0") as running:
+
+        def forces(scope: str, **more: str) -> int:
+            body = {"paths": [str(repo / "held.txt")], "force": True}
+            return Web(running.port, made[scope], path="/ask/release_paths").request("POST", body, **more).status
+
+        agent = Web(running.port, made["agent"], repo).opens()
+        assert "issue_id" in agent.call("create_issue", title="Ship")
+        agent.call("claim_paths", paths=["held.txt"])
+        for reads in (Web(running.port, made["read"], repo).opens(), agent):
+            reads.headers["Authorization"] = f"Bearer {made['read']}"
+            assert reads.call("list_issues")["items"][0]["title"] == "Ship"
+            refused = reads.ask("tools/call", name="create_issue", arguments={"title": "Sink"})["result"]
+            assert refused["isError"] and "FORBIDDEN: This token only looks" in refused["content"][0]["text"]
+            assert reads.call("room")["me"]["agent"] == "http"
+        told = forces("read"), forces("agent"), forces("human", **{"Clearway-Agent": "ben"}), forces("human")
+        assert told == (403, 403, 403, 200)
+        now.write_text(f"{5_400_000} 0")
+        assert forces("human") == 401 and "items" in agent.call("list_issues")
+    listed = json.loads(command(environ, repo, "--json", "token", "list")[1])["items"]
+    assert {each["scope"] for each in listed} == {"read", "agent", "human"} and all("until" in each for each in listed)
+
+
 def test_it_answers_beside_a_host_for_the_folder_it_was_started_in(environ: dict[str, str], repo: Path) -> None:
     with hosted(environ), served(environ, repo, "127.0.0.1:0", "--no-auth", "--tools", "full") as running:
         assert running.address == f"http://127.0.0.1:{running.port}/mcp"
@@ -308,6 +348,7 @@ def test_tls_is_spoken_where_there_is_a_certificate(environ: dict[str, str], rep
         (["--http", "127.0.0.1:0", "--no-auth", "--tools", "everything"], "INVALID_ARGUMENT"),
         (["--http", "127.0.0.1:0", "--no-auth", "--tls-cert", "x"], "INVALID_ARGUMENT"),
         (["--http", "192.0.2.1:0", "--no-auth"], "FORBIDDEN"),
+        (["--http", "192.0.2.1:0"], "FORBIDDEN"),
     ],
 )
 def test_what_cannot_be_served_is_refused_in_one_line(
