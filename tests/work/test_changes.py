@@ -260,15 +260,19 @@ def test_a_context_tells_what_changed_since_the_last_attempt_began(world: World)
     other.ask("update_issue", issue_id="ISSUE-1", expected_version=1, changes={"title": "Before"})
     other.ask("add_comment", issue_id="ISSUE-1", content="Mind the\nleft recursion.")
 
-    before = third.ask("get_work_context", issue_id="ISSUE-1")["changes"]
+    before = third.ask("get_work_context", issue_id="ISSUE-1")
     claim = worker.ask("claim_issue", next=True)
     other.ask("update_issue", issue_id="ISSUE-1", expected_version=2, changes={"description": "LL(k)"})
     other.ask("create_issue", title="First")
     other.ask("manage_issue_relation", source_issue_id="ISSUE-2", target_issue_id="ISSUE-1")
     worker.ask("release_attempt", attempt_id=claim["attempt_id"])
-    after = third.ask("get_work_context", issue_id="ISSUE-1")["changes"]
+    whole = third.ask("get_work_context", issue_id="ISSUE-1")
+    after = whole["changes"]
 
-    assert [(change["type"], change["content"]) for change in before] == [("comment_added", "Mind the left recursion.")]
+    said = [("codex", "Mind the\nleft recursion.")]
+    for context in (before, claim["context"], whole):
+        assert [(comment["agent"], comment["content"]) for comment in context["comments"]] == said, "for all who come"
+    assert (before["changes"], claim["context"]["changes"]) == ([], [])
     assert [change["type"] for change in after] == ["relation_added", "issue_updated"]
     assert after[1]["changed_fields"] == ["description"]
     assert (after[0]["source"], after[0]["agent"]) == ("ISSUE-2", "codex")

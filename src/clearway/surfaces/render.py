@@ -197,10 +197,10 @@ def _context_lines(context: Result, paper: Paper) -> list[str]:
         lines += _previous_lines(context["previous_attempt"], paper)
     for note in context.get("notes", []):
         lines += [f"{note['kind'].capitalize()}, {paper.moment(note['at'])}:", *_note_lines(note)]
+    for comment in context.get("comments", []):
+        lines += [f"Said by {comment['agent']}, {paper.moment(comment['at'])}:", body(comment["content"])]
     for change in context.get("changes", []):
-        said = (
-            quoted(change["content"], _CHARS) if change.get("content") else ", ".join(change.get("changed_fields", []))
-        )
+        said = ", ".join(change.get("changed_fields", []))
         what = change["type"].replace("_", " ")
         lines.append(
             f"Since the last attempt: {what} by {change['agent']} {paper.moment(change['at'])} {said}".rstrip()

@@ -11,7 +11,7 @@ from clearway.db import Row, statements
 from clearway.lifecycle import REPEATED_FAILURES
 from clearway.limits import CONTEXT_BYTES, SINCE_CHECKPOINT_BYTES
 from clearway.op import op
-from clearway.untrusted import folded, readable, within
+from clearway.untrusted import readable, within
 from clearway.work import blocking, decisions, evidence, issues, reviews
 
 TYPE_CHECKING = False
@@ -28,12 +28,14 @@ BLOCKERS_MAX = 10
 CHANGES_MAX = 10
 DECISIONS_MAX = 10
 ANSWERS_MAX = 10
-COMMENT_CHARS = 500
+COMMENTS_MAX = 10
+COMMENT_CHARS = 2_000
 # Which sections give way first, and to how many bytes a long text in them is cut before it is dropped.
 _GIVING_WAY = (
     "neighbours",
     "changes",
     "notes",
+    "comments",
     "blockers",
     "decisions",
     "answers",
@@ -67,6 +69,7 @@ def of_issue(tx: Tx, issue: Row, max_bytes: int) -> dict[str, Any]:
         "answers": _answers(tx, issue.id),
         "review": reviews.state(tx, issue.id),
         "notes": [_note(row) for row in tx.all(SQL.notes, issue=issue.id, limit=NOTES_MAX)] or None,
+        "comments": [_comment(row) for row in tx.all(SQL.comments, issue=issue.id, limit=COMMENTS_MAX)] or None,
         "neighbours": _neighbours(tx, issue.id),
         "changes": _changes(tx, issue.id),
         "warnings": warnings(issue),
@@ -164,20 +167,21 @@ def _since(tx: Tx, issue: str, checkpoint: Row | None) -> dict[str, Any] | None:
 
 
 def _changes(tx: Tx, issue: str) -> list[dict[str, Any]]:
-    """What others did to the issue since the last attempt on it began, and what was said; the newest first."""
+    """What others did to the issue since the last attempt on it began; the newest first."""
     last = tx.one(SQL.last_attempt, issue=issue, gone=lapse.gone(tx)[1])
     since = 0 if last is None else last.context_event
     rows = tx.all(SQL.changes, issue=issue, since=since, session=tx.caller.key, limit=CHANGES_MAX)
-    return [_change(tx, row) for row in rows]
+    return [_change(row) for row in rows]
 
 
-def _change(tx: Tx, row: Row) -> dict[str, Any]:
+def _change(row: Row) -> dict[str, Any]:
     facts = wire.loads(row.data)
     shown = {"id": row.id, "type": row.type, "at": clock.iso(row.at), "agent": row.agent}
-    if row.type == "comment_added":
-        comment = tx.one(SQL.comment, id=facts["comment"])
-        return shown if comment is None else {**shown, "content": folded(comment.content, COMMENT_CHARS)}
     return shown | {name: facts[name] for name in ("changed_fields", "relation", "source", "target") if name in facts}
+
+
+def _comment(row: Row) -> dict[str, Any]:
+    return {"agent": row.agent, "at": clock.iso(row.created_wall), "content": within(row.content, COMMENT_CHARS)}
 
 
 def _signed(row: Row) -> dict[str, Any]:

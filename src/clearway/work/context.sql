@@ -33,16 +33,17 @@ ORDER BY a.claimed_at DESC, a.id LIMIT :limit
 SELECT context_event FROM attempt WHERE issue = :issue
 ORDER BY CASE WHEN status = 'active' AND instr(:gone, id) = 0 THEN 1 ELSE 0 END, fence DESC LIMIT 1
 
--- Without an attempt everything is new; what was said stands nowhere else.
+-- Without an attempt nothing is news.
 -- name: changes
 SELECT id, type, at, agent, data FROM event
-WHERE issue = :issue AND id > :since AND session <> :session
-  AND (type = 'comment_added' OR (:since > 0 AND type IN ('status_changed', 'labels_changed', 'issue_updated',
-    'relation_added', 'relation_removed', 'issue_archived', 'issue_unarchived')))
+WHERE issue = :issue AND id > :since AND :since > 0 AND session <> :session
+  AND type IN ('status_changed', 'labels_changed', 'issue_updated', 'relation_added', 'relation_removed',
+    'issue_archived', 'issue_unarchived')
 ORDER BY id DESC LIMIT :limit
 
--- name: comment
-SELECT content FROM comment WHERE id = :id
+-- What was said is for everybody who comes, whoever has been there meanwhile.
+-- name: comments
+SELECT agent, content, created_wall FROM comment WHERE issue = :issue ORDER BY id DESC LIMIT :limit
 
 -- The answer to a question: the result of whoever looked into it, else the last that was said about it.
 -- name: answers
