@@ -1044,6 +1044,7 @@ ALLOWED = [
     "git ls-files | grep '\\.md$' | xargs sed -i s/a/b/",
     "git ls-files | grep '\\.py$' | xargs wc -l",
     "git apply --cached held.patch",
+    "git restore src/b.py ':(exclude)held.txt'",
     "git worktree add tree",
     "bash -n deploy/x.sh",
     "node --check held.txt",

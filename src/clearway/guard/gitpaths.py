@@ -66,8 +66,14 @@ def _swept(run: Run, words: list[Value]) -> list[Value]:
     """Paths as git takes them: a folder stands for what is in it, and patterns are git's own."""
     from clearway.guard.goals import found_by
 
-    named = [Value((_across(text) for text in word.texts if text not in _WHOLE), word.known) for word in words]
+    taken = [Value((text for text in word.texts if not _is_left_out(text)), word.known) for word in words]
+    named = [Value((_across(text) for text in word.texts if text not in _WHOLE), word.known) for word in taken]
     return [found_by(word, run.scope, ()) for word in named if word.texts or not word.known]
+
+
+def _is_left_out(text: str) -> bool:
+    """`:!path`, `:(top,exclude)path`: what is not taken along."""
+    return text[:2] in {":!", ":^"} or (text[:2] == ":(" and "exclude" in text.partition(")")[0])
 
 
 def _across(text: str) -> str:
