@@ -16,7 +16,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import apsw
@@ -144,6 +144,10 @@ class Source:
     def tree(self) -> ast.Module:
         return ast.parse(self.text)
 
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self.tree))
+
     @property
     def room(self) -> str:
         first = self.path.partition("/")[0].removesuffix(".py")
@@ -158,7 +162,7 @@ Rule = Callable[[Source], Iterator[str]]
 
 def imports_point_downwards(source: Source) -> Iterator[str]:
     allowed = MAY_IMPORT.get(source.room, set()) | {source.room}
-    for line, name in _imports(source.tree):
+    for line, name in _imports(source):
         top, _, rest = name.partition(".")
         if top == "clearway":
             room = rest.partition(".")[0]
@@ -173,7 +177,7 @@ def every_room_has_its_place(source: Source) -> Iterator[str]:
 
 
 def packages_are_known_in_one_place(source: Source) -> Iterator[str]:
-    for line, name in _imports(source.tree):
+    for line, name in _imports(source):
         top = name.partition(".")[0]
         if top in ONLY_IN:
             if not source.path.startswith(ONLY_IN[top]):
@@ -185,15 +189,15 @@ def packages_are_known_in_one_place(source: Source) -> Iterator[str]:
 def only_the_clock_reads_time_and_chance(source: Source) -> Iterator[str]:
     if source.path in READS_THE_CLOCK:
         return
-    for line, name in _imports(source.tree):
+    for line, name in _imports(source):
         if name.partition(".")[0] in CHANCE_AND_TIME or name in {"os.urandom", "os.getrandom"}:
             yield f"{source.path}:{line} {name} belongs to the clock"
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Attribute):
-            owner = ast.unparse(node.value)
-            random = owner == "os" and node.attr in {"urandom", "getrandom", "times"}
-            today = owner.endswith(("datetime", "date")) and node.attr in {"now", "utcnow", "today"}
-            if random or today:
+            random = node.attr in {"urandom", "getrandom", "times"}
+            today = node.attr in {"now", "utcnow", "today"}
+            owner = ast.unparse(node.value) if random or today else ""
+            if (random and owner == "os") or (today and owner.endswith(("datetime", "date"))):
                 yield f"{source.path}:{node.lineno} {owner}.{node.attr} belongs to the clock"
 
 
@@ -202,13 +206,13 @@ def only_config_reads_the_environment(source: Source) -> Iterator[str]:
         return
     passed_on: set[ast.AST] = set()
     if source.path.startswith(MAY_PASS_THE_ENVIRONMENT_ON):
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             if isinstance(node, ast.Call):
                 passed_on.update(node.args, (keyword.value for keyword in node.keywords))
-    for line, name in _imports(source.tree):
+    for line, name in _imports(source):
         if name in {"os.environ", "os.environb", "os.getenv"}:
             yield f"{source.path}:{line} {name} belongs to config"
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Attribute) and node not in passed_on:
             if node.attr in {"environ", "environb", "getenv"} and ast.unparse(node.value) in {"os", "posix"}:
                 yield f"{source.path}:{node.lineno} os.{node.attr} belongs to config"
@@ -226,15 +230,15 @@ def what_a_hook_loads_is_light(source: Source) -> Iterator[str]:
 def sql_stands_in_sql_files(source: Source) -> Iterator[str]:
     if source.room == "db":
         return
-    prose = _docstrings(source.tree)
-    for node in ast.walk(source.tree):
+    prose = _docstrings(source)
+    for node in source.nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in prose:
             if SQL_TEXT.search(node.value):
                 yield f"{source.path}:{node.lineno} SQL in Python: {node.value.strip()[:40]!r}"
 
 
 def functions_fit_on_a_page(source: Source) -> Iterator[str]:
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
             if length > FUNCTION_LINES_MAX:
@@ -260,17 +264,17 @@ def names_mean_something(source: Source) -> Iterator[str]:
 
 
 def time_is_moved_in_tests_never_waited_for(source: Source) -> Iterator[str]:
-    for line, name in _imports(source.tree):
+    for line, name in _imports(source):
         if name in {"time.sleep", "asyncio.sleep", "anyio.sleep"}:
             yield f"{source.path}:{line} a test sleeps"
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"time.sleep", "asyncio.sleep", "anyio.sleep"}:
+    for node in source.nodes:
+        if isinstance(node, ast.Call) and _dotted(node.func) in {"time.sleep", "asyncio.sleep", "anyio.sleep"}:
             if [ast.unparse(argument) for argument in node.args] != ["0"]:
                 yield f"{source.path}:{node.lineno} a test sleeps"
 
 
 def our_sqlite_is_the_only_one_in_tests(source: Source) -> Iterator[str]:
-    for line, name in _imports(source.tree):
+    for line, name in _imports(source):
         if name.partition(".")[0] in {"sqlite3", "_sqlite3"}:
             yield f"{source.path}:{line} a second SQLite library in one process drops the locks of the first"
 
@@ -293,13 +297,13 @@ TEST_RULES: tuple[Rule, ...] = (time_is_moved_in_tests_never_waited_for, our_sql
 
 @pytest.mark.parametrize("rule", HOUSE_RULES, ids=lambda rule: rule.__name__)
 def test_the_house_keeps_its_rule(rule: Rule) -> None:
-    broken = [sentence for source in _sources(PACKAGE) for sentence in rule(source)]
+    broken = _broken(PACKAGE, HOUSE_RULES)[rule]
     assert not broken, "\n".join(broken)
 
 
 @pytest.mark.parametrize("rule", TEST_RULES, ids=lambda rule: rule.__name__)
 def test_the_tests_keep_their_rule(rule: Rule) -> None:
-    broken = [sentence for source in _sources(REPOSITORY / "tests") for sentence in rule(source)]
+    broken = _broken(REPOSITORY / "tests", TEST_RULES)[rule]
     assert not broken, "\n".join(broken)
 
 
@@ -586,14 +590,25 @@ def test_pins_are_hashed_and_name_no_address(layer: str) -> None:
 # How the rules read a source.
 
 
+@cache
+def _broken(folder: Path, rules: tuple[Rule, ...]) -> dict[Rule, list[str]]:
+    """What breaks each rule. A source is parsed once for them all, and forgotten before the next."""
+    broken: dict[Rule, list[str]] = {rule: [] for rule in rules}
+    for each in _sources(folder):
+        source = Source(each.path, each.text)
+        for rule in rules:
+            broken[rule] += rule(source)
+    return broken
+
+
 def _sources(folder: Path) -> list[Source]:
     paths = (path for path in sorted(folder.rglob("*.py")) if "__pycache__" not in path.parts)
     return [Source(path.relative_to(folder).as_posix(), path.read_text(encoding="utf-8")) for path in paths]
 
 
-def _imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def _imports(source: Source) -> Iterator[tuple[int, str]]:
     """Every module that a source names, as (line, dotted name); `from a import b` counts as `a.b`."""
-    for node in ast.walk(tree):
+    for node in source.nodes:
         yield from _imported_by(node)
 
 
@@ -616,13 +631,23 @@ def _imported_by(node: ast.AST) -> Iterator[tuple[int, str]]:
         yield from ((node.lineno, alias.name) for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
         yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
-    elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+    elif isinstance(node, ast.Call) and _dotted(node.func).endswith(("import_module", "__import__")):
         if node.args and isinstance(node.args[0], ast.Constant):
             yield node.lineno, str(node.args[0].value)
 
 
-def _docstrings(tree: ast.AST) -> set[ast.AST]:
-    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+def _dotted(node: ast.AST) -> str:
+    """`a.b.c` as it is written; empty for what is more than a name."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        owner = _dotted(node.value)
+        return f"{owner}.{node.attr}" if owner else ""
+    return ""
+
+
+def _docstrings(source: Source) -> set[ast.AST]:
+    return {node.value for node in source.nodes if isinstance(node, ast.Expr)}
 
 
 def _statements(folder: Path) -> dict[str, set[str]]:
@@ -642,8 +667,8 @@ def _statement_faults(sources: list[Source], known: dict[str, set[str]]) -> list
         bound = _bound_statements(source)
         if "SQL" in bound:
             used.setdefault(bound["SQL"], set())
-        for node in ast.walk(source.tree):
-            if isinstance(node, ast.Attribute) and (file := bound.get(ast.unparse(node.value))):
+        for node in source.nodes:
+            if isinstance(node, ast.Attribute) and (file := bound.get(_dotted(node.value))):
                 used.setdefault(file, set()).add(node.attr)
     faults = [f"there is no {file}.sql" for file in used.keys() - known.keys()]
     for file in used.keys() | known.keys():
@@ -676,11 +701,12 @@ def _bound_statements(source: Source) -> dict[str, str]:
     own = source.path.removesuffix(".py")
     bound = {
         ast.unparse(target): own
-        for node in ast.walk(source.tree)
-        if isinstance(node, ast.Assign) and ast.unparse(node.value) == "statements(__file__)"
+        for node in source.nodes
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        if ast.unparse(node.value) == "statements(__file__)"
         for target in node.targets
     }
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("clearway"):
             folder = (node.module or "").partition(".")[2].replace(".", "/")
             for alias in node.names:
