@@ -142,9 +142,12 @@ class Rooms:
         if self.settings.room:
             return self._chosen(place)
         project = self.project_of(place)
-        if project not in self._open:
-            self._check_connected(place, project)
-        return self.of_project(project)
+        begins = project not in self._open and self._begins(place, project)
+        room = self.of_project(project)
+        if begins:
+            folder = self.folder(project)
+            self._say(f"this project had no room on this machine; an empty one is made in {folder}")
+        return room
 
     def check_home(self, folder: str) -> None:
         """Refuse a home inside the repository in which someone works: before anything is written there."""
@@ -553,13 +556,16 @@ class Rooms:
                 inside=place.root,
             )
 
-    def _check_connected(self, place: Repository, project: str) -> None:
-        """A team's project is never begun anew on a machine that does not know where the team's room is."""
+    def _begins(self, place: Repository, project: str) -> bool:
+        """Whether a project that has its file gets its first room here. A team's is never begun anew on a machine that
+        does not know where the team's room is."""
         team = read_team(place.root)
-        if team is None or os.path.exists(os.path.join(self.folder(project), "address")):
-            if team is None and read_pointer(place.root) is not None:
-                self._tell_of_new(project)
-            return
+        folder = self.folder(project)
+        if team is None:
+            kept = any(os.path.exists(os.path.join(folder, name)) for name in ("room.db", "address", "backups"))
+            return not kept and read_pointer(place.root) is not None
+        if os.path.exists(os.path.join(folder, "address")):
+            return False
         if team != project:
             raise Refusal(
                 "INVALID_PROJECT_IDENTITY",
@@ -571,11 +577,6 @@ class Rooms:
             "This project's room is on a PostgreSQL server whose address this machine does not know; "
             "run clearway init --database DSN.",
         )
-
-    def _tell_of_new(self, project: str) -> None:
-        folder = self.folder(project)
-        if not any(os.path.exists(os.path.join(folder, name)) for name in ("room.db", "address", "backups")):
-            self._say(f"this project had no room on this machine; an empty one is made in {folder}")
 
     def _remembered(self, place: Repository) -> str:
         known = self._find(place)

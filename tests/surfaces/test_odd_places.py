@@ -32,6 +32,7 @@ def test_a_folder_whose_name_is_no_text_is_said_to_be_one(terminal: Terminal, co
 )
 def test_a_home_that_cannot_serve_is_told_with_the_way_out(terminal: Terminal, home: str, code: str) -> None:
     """C37: also where no home is set at all, as in a container."""
+    terminal("init")
     refused = terminal("room", CLEARWAY_HOME=home, HOME="")
     assert refused.code == code and "CLEARWAY_HOME" in refused.err
 
@@ -76,3 +77,10 @@ def test_a_report_goes_through_a_pipe_and_follows_a_link(terminal: Terminal, tmp
     os.close(reader)
     terminal("board", "--output", str(link))
     assert stat.S_ISFIFO(pipe.stat().st_mode) and link.is_symlink() and file.is_file()
+
+
+def test_a_machine_without_git_is_told_so_and_guards_all_the_same(terminal: Terminal) -> None:
+    assert terminal("--as", "anna", "claim", "src/a.py", PATH="/nowhere").status == 0
+    assert terminal("--as", "ben", "claim", "src/a.py", PATH="/nowhere").code == "PATH_HELD"
+    assert "git is not on PATH" in terminal("doctor", PATH="/nowhere").out
+    assert terminal("git-hooks", "install", PATH="/nowhere").code == "STORAGE_CONFIGURATION"

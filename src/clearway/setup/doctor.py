@@ -11,6 +11,7 @@ from __future__ import annotations
 import glob
 import os
 import shutil
+import shutil
 import stat
 import sys
 import tempfile
@@ -493,6 +494,9 @@ def _proved(proof: Mapping[str, Any]) -> str:
 
 def _git_hooks(settings: Settings, place: Repository | None) -> Check:
     """Whether what is committed is looked at, where that was asked for."""
+    if shutil.which("git", path=settings.environ.get("PATH")) is None:
+        missed = "git is not on PATH: what is ignored, committed or lies in worktrees cannot be told"
+        return _check("git_hooks", NOTICE, missed, "install git")
     try:
         return _check("git_hooks", *githooks.examined(place, settings))
     except Refusal as refusal:
