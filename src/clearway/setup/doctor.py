@@ -11,7 +11,6 @@ from __future__ import annotations
 import glob
 import os
 import shutil
-import shutil
 import stat
 import sys
 import tempfile
