@@ -13,7 +13,7 @@ from clearway.clock import Clock
 from clearway.config import Settings
 from clearway.rooms import Rooms
 
-UNREADABLE = "python - <<'EOF'\nopen('held.txt', 'w')\nEOF"
+UNREADABLE = "python - <<'EOF'\nimport generate\ngenerate.all_files()\nEOF"
 
 
 class Yard(Desk):
