@@ -31,6 +31,28 @@ TRIES_TO_ASK = """(_, address) => new Promise(done => {
   document.addEventListener('securitypolicyviolation', event => told(event.effectiveDirective), {once: true})
   fetch(address + '/healthz').then(() => told('nothing'), () => setTimeout(told, 5000, 'something else'))
 })"""
+AUTH = '''"""Who may come in."""
+
+from datetime import datetime, timedelta
+
+from tokens import Token, known
+
+LIFETIME = timedelta(days=30)
+
+
+class Refused(Exception):
+    """Why somebody may not come in."""
+
+
+def let_in(shown: str, now: datetime) -> Token:
+    """The token that was shown, if it is good."""
+    token = known(shown)
+    if token is None:
+        raise Refused("this token is not known")
+    if now - token.made > LIFETIME:
+        raise Refused("this token is too old")
+    return token
+'''
 HELD = re.compile(r"held by codex until \d\d:\d\d: refactor auth")
 
 
@@ -40,8 +62,7 @@ class Editor:
     def __init__(self, folder: Path, entry: Path) -> None:
         self.repository = folder / "repository"
         subprocess.run(["git", "init", "--quiet", str(self.repository)], check=True)
-        (self.repository / "held.py").write_text("print(1)\n")
-        (self.repository / "free.py").write_text("print(2)\n")
+        (self.repository / "auth.py").write_text(AUTH)
         self.environ = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
@@ -129,10 +150,12 @@ def _picture(page: Any, name: str) -> None:
 def _work(editor: Editor) -> None:
     """A room in which something happens."""
     editor.clearway("init")
-    editor.clearway("--as", "codex", "claim", "held.py", "--purpose", "refactor auth")
+    editor.clearway("--as", "codex", "claim", "auth.py", "--purpose", "refactor auth")
     for title in ("Split the lexer", "Retry lost uploads", "Name the parser's errors", "Say why a token is refused"):
         editor.clearway("issue", "create", title, "--status", "ready")
-    editor.clearway("issue", "create", "Deploy to the staging area", "--status", "blocked", "--blocked-reason", "needs a key")
+    editor.clearway(
+        "issue", "create", "Deploy to the staging area", "--status", "blocked", "--blocked-reason", "needs a key"
+    )
     editor.clearway("--as", "codex", "issue", "claim", "ISSUE-2")
     editor.clearway("--as", "claude", "issue", "claim", "ISSUE-3")
     editor.clearway("--as", "claude", "claim", "parser.py", "tests", "--purpose", "name the errors")
@@ -149,31 +172,30 @@ def test_a_person_sees_who_holds_what_and_is_warned(editor: Editor, page: Any) -
     page.set_viewport_size({"width": 1600, "height": 900})
     page.goto(editor.begin())
     expect(page.locator(".statusbar-item", has_text="2 live · 3 held")).to_be_visible()
-    held = page.locator(".explorer-folders-view .monaco-list-row", has_text="held.py")
+    held = page.locator(".explorer-folders-view .monaco-list-row", has_text="auth.py")
     expect(held.locator(".monaco-icon-label")).to_have_attribute("aria-label", HELD)
     held.dblclick()
     expect(page.locator(".notification-list-item-message", has_text=HELD)).to_be_visible()
     page.get_by_role("tab", name="Clearway").first.click()
-    for shown in ("codex", "held.py", "Split the lexer"):
+    for shown in ("codex", "auth.py", "Split the lexer"):
         expect(page.locator(".pane-body .monaco-list-row", has_text=shown).first).to_be_visible()
     page.get_by_role("button", name="Show the room", exact=True).click()
     frame = page.frame_locator("iframe.webview").frame_locator("#active-frame")
-    expect(frame.locator(".panel", has_text="held.py")).to_be_visible()
+    expect(frame.locator(".panel", has_text="auth.py")).to_be_visible()
     frame.locator(".panel").get_by_label("Close").click()
     expect(frame.get_by_text("Split the lexer").first).to_be_visible()
     _picture(page, "vscode.png")
-    editor.clearway("--as", "codex", "release", "held.py")
+    editor.clearway("--as", "codex", "release", "auth.py")
     expect(page.locator(".statusbar-item", has_text="2 held")).to_be_visible()
 
 
 def test_the_room_in_a_tab_is_the_whole_room(editor: Editor, page: Any) -> None:
-    """An issue is opened from the list, a comment is said and a lease released in the frame, and the log has them as the
-    human's; the browser itself asks the host nothing; a host that was exchanged, and a window that is loaded again, are
-    gone on with."""
+    """A comment and a release from the frame stand in the log as the human's; a host that was exchanged and a window that
+    is loaded again are gone on with; and the frame can reach no host."""
     from playwright.sync_api import expect
 
     editor.clearway("init")
-    editor.clearway("--as", "codex", "claim", "held.py", "--purpose", "refactor auth")
+    editor.clearway("--as", "codex", "claim", "auth.py", "--purpose", "refactor auth")
     editor.clearway("issue", "create", "Split the lexer", "--status", "ready")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -187,7 +209,7 @@ def test_the_room_in_a_tab_is_the_whole_room(editor: Editor, page: Any) -> None:
     panel.get_by_role("button", name="Comment").click()
     expect(panel.get_by_text("from the tab")).to_be_visible()
     panel.get_by_label("Close").click()
-    frame.get_by_role("link", name="held.py").first.click()
+    frame.get_by_role("link", name="auth.py").first.click()
     panel.get_by_role("button", name=re.compile("^Release")).click()
     panel.get_by_role("button", name="Yes, do it").click()
     expect(page.locator(".statusbar-item", has_text="0 held")).to_be_visible()

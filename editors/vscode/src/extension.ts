@@ -99,6 +99,7 @@ export class Window {
 
   dispose(): void {
     this.panel.dispose();
+    void this.close();
     this.folders.forEach((each) => each.dispose());
     this.kept.forEach((each) => each.dispose());
   }

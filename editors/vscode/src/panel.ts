@@ -61,9 +61,9 @@ export class RoomPanel implements vscode.WebviewPanelSerializer {
     await this.refresh();
   }
 
+  /** The tab stays, for the window that is loaded next. */
   dispose(): void {
     this.bridge?.dispose();
-    this.panel?.dispose();
   }
 
   private async adopt(panel: vscode.WebviewPanel): Promise<void> {

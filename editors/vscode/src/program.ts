@@ -27,14 +27,12 @@ export function find(here: Surroundings): Found {
       ? { program: told, by: "environment" }
       : { problem: `CLEARWAY_PROGRAM names ${told}, which is no program.` };
   }
-  const names = here.windows ? ["clearway.exe", "clearway.cmd"] : ["clearway"];
+  const name = here.windows ? "clearway.exe" : "clearway";
   for (const folder of (here.environ["PATH"] ?? "").split(here.windows ? ";" : ":")) {
     // An empty or relative entry would mean the folder that is open: whoever wrote that could name our program.
     if (!path.isAbsolute(folder)) continue;
-    for (const name of names) {
-      const file = path.join(folder, name);
-      if (here.isProgram(file)) return { program: file, by: "path" };
-    }
+    const file = path.join(folder, name);
+    if (here.isProgram(file)) return { program: file, by: "path" };
   }
   return { problem: `There is no clearway on the PATH. ${INSTALL}` };
 }
