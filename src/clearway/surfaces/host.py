@@ -399,6 +399,10 @@ class Host:
         """How many are connected to the socket."""
         return len(self._peers)
 
+    def needed(self) -> None:
+        """Somebody has asked over HTTP, in whichever thread."""
+        self._last = self.clock.monotonic()
+
     def _complain(self, error: BaseException) -> None:
         """Where a defect lies. Its text may hold what callers keep secret: it is not written down."""
         import traceback

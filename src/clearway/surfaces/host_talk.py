@@ -44,7 +44,9 @@ _RESERVED = "io.modelcontextprotocol/"
 class Call:
     """One call of a tool that has been asked for; or, with the `uri` of a resource, the operation that answers it."""
 
-    __slots__ = ("arguments", "cancelled", "identity", "meta", "name", "operation", "since", "told", "uri")
+    __slots__ = (
+        *("answered", "arguments", "cancelled", "identity", "meta", "name", "operation", "since", "told", "uri"),
+    )
 
     def __init__(
         self, identity: int | str, name: str, arguments: dict[str, Any], meta: dict[str, Any], since: int
@@ -56,6 +58,7 @@ class Call:
         self.operation: Operation | None = None
         self.uri = ""
         self.cancelled = False
+        self.answered = False
         self.since = since
         self.told = 0  # after how many seconds its client was last told that it is still waited for
 
@@ -204,7 +207,7 @@ class Talk:
             calls = [*([] if self._active is None else [self._active]), *(parked.call for parked in self._parked)]
         for call in calls:
             token, seconds = call.meta.get("progressToken"), (now - call.since) // 1_000
-            if token is None or seconds < call.told + PROGRESS_SECONDS:
+            if token is None or call.answered or seconds < call.told + PROGRESS_SECONDS:
                 continue
             call.told = seconds
             params = {"progressToken": token, "progress": seconds, "message": mcp.progress_sentence(seconds)}
@@ -354,6 +357,7 @@ class Talk:
         elif reply and not call.uri and (seconds := _seconds_left(call, reply)):
             self._park(worker, call, seconds)
         else:
+            call.answered = True
             self.say(line)
 
     def _answered(self, worker: Worker, call: Call) -> tuple[dict[str, Any], str]:

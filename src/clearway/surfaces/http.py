@@ -33,9 +33,11 @@ from clearway.surfaces import hooks, host_figures, host_start, patience
 from clearway.surfaces.callers import HUMAN
 from clearway.surfaces.feeds import Feed
 from clearway.surfaces.hooks import Standing
+from clearway.surfaces.host_at_once import AtOnce
 from clearway.surfaces.host_full import Done, in_a_worker, loop, news
 from clearway.surfaces.host_watch import file_in
 from clearway.surfaces.host_work import Worker
+from clearway.surfaces.http_plain import Plain, plain
 from clearway.surfaces.tokens import AGENT
 from clearway.surfaces.web_door import WebDoor
 from clearway.untrusted import folded
@@ -51,6 +53,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 SCOPE = "clearway.scope"
 READ = "read"
 _JSON = "application/json"
+_REST_SECONDS = 0.2  # between the head of a plain call and its body
 _METHODS = {"healthz": "GET", "metrics": "GET", "events": "GET", "ask": "POST", "hook": "POST"}
 _EVENT_DIGITS_MAX = 18
 _QUERY_FIELDS_MAX = 16
@@ -74,6 +77,7 @@ class Http:
         self._mcp: Conversations | None = None
         self._room_figures = host_figures.RoomFigures(host)
         self._ending = asyncio.Event()
+        self.at_once = AtOnce(host, loop().call_soon_threadsafe)
 
     def start(self) -> None:
         serving = asyncio.run_coroutine_threadsafe(self._serve(), loop())
@@ -94,7 +98,7 @@ class Http:
             access_log=False,
             server_header=False,
             date_header=False,
-            http=_hurried(),
+            http=_hurried(self),
             ws="none",
             limit_concurrency=HTTP_CONNECTIONS_MAX,
             timeout_keep_alive=5,
@@ -108,7 +112,10 @@ class Http:
                 """Its own looks ten times a second whether to end, and sets the clock of a header."""
                 await ending.wait()
 
-        await Server(config).serve(sockets=[self._door.listener])
+        try:
+            await Server(config).serve(sockets=[self._door.listener])
+        finally:
+            self.at_once.close()
 
     def _ended(self, serving: Future[None]) -> None:
         if not serving.cancelled() and (error := serving.exception()) is not None:
@@ -116,9 +123,27 @@ class Http:
 
     # --- one request --------------------------------------------------------------------------------------------
 
+    def said_at_once(self, asked: Plain) -> bytes | None:
+        """The answer to a plain call of a tool that waits for nothing; None for everything else."""
+        self.host.needed()
+        request = Request(asked.scope, _nothing_more)
+        if self._mcp is None or not self._is_let_in(request):
+            return None
+        self.at_once.begin_round()
+        try:
+            profile = request.query().get("tools", self.profile) if asked.query else self.profile
+            asked.headers[SCOPE] = request.scope
+            return self._mcp.said_at_once(profile, asked)
+        except Refusal:
+            return None
+        except Exception as error:
+            self.host.workers.complain(error)
+            return None
+
     async def _answer(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
+        self.host.needed()
         self.active += 1
         try:
             request = Request(scope, receive)
@@ -304,7 +329,13 @@ class Http:
         settings = self.settings()
         return Rooms(settings, say=self.host.say, shelf=worker.shelf(settings.test_clock))
 
+    def meant(self, operation: Operation, caller: Caller) -> Caller:
+        """The caller, with the folder he means where he has named none."""
+        return caller
+
     async def asked(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
+        caller = self.meant(operation, caller)
+
         async def once() -> dict[str, Any]:
             return await self.in_a_worker(lambda worker: self.ask(worker, operation, arguments, caller))
 
@@ -319,31 +350,71 @@ class Http:
         try:
             return self.host.counted.asked("http", operation, lambda: rooms.ask(operation, arguments, caller))
         finally:
+            asked = rooms.projects
             rooms.close()
+            self.at_once.offer(worker, rooms.settings, asked)
 
     async def in_a_worker(self, act: Callable[[Worker], Done]) -> Done:
         return await in_a_worker(self.host.workers, act)
 
 
-def _hurried() -> type[asyncio.Protocol]:
+def _hurried(http: Http) -> type[asyncio.Protocol]:
     """Connections as the web server has them, but one on which nothing is asked is closed after a while: anybody on
-    this machine can open one, and there is a bound on how many there are."""
+    this machine can open one, and there is a bound on how many there are. And a plain call that can be answered at
+    once is, before the web server has seen it."""
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Hurried(H11Protocol):
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
+            self._nothing_asked = self.conn.states
+            self._asked = False
+            self._held = b""  # the beginning of a plain call
             self._too_late = self.loop.call_later(HOST_FIRST_WORD_MS / 1_000, self._hang_up)
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._too_late.cancel()
             super().connection_lost(exc)
 
+        def data_received(self, data: bytes) -> None:
+            data, self._held = self._held + data, b""
+            asked = plain(data) if self._is_free() else None
+            said = http.said_at_once(asked) if asked is not None and not asked.missing else None
+            if said is not None:
+                self._asked = True
+                self._unset_keepalive_if_required()
+                self.transport.write(said)
+                self.timeout_keep_alive_task = self.loop.call_later(
+                    self.timeout_keep_alive, self.timeout_keep_alive_handler
+                )
+            elif asked is not None and asked.missing:  # clients send head and body one after the other
+                self._held = data
+                self.loop.call_later(_REST_SECONDS, self._give_up, data)
+            else:
+                super().data_received(data)
+
+        def _is_free(self) -> bool:
+            """Whether nothing of a request has been read, and nothing of an answer is to be sent."""
+            cycle: Any = self.cycle  # there is none before the first request, whatever is declared
+            done = cycle is None or cycle.response_complete
+            nothing = done and self.conn.states == self._nothing_asked and not self.conn.trailing_data[0]
+            return nothing and self.transport.get_write_buffer_size() == 0
+
+        def _give_up(self, data: bytes) -> None:
+            """The rest has not come in time: the web server waits for it."""
+            if self._held is data:
+                self._held = b""
+                super().data_received(data)
+
         def _hang_up(self) -> None:
-            if getattr(self, "cycle", None) is None:  # no request has begun
+            if getattr(self, "cycle", None) is None and not self._asked:  # no request has begun
                 self.transport.close()
 
     return Hurried
+
+
+async def _nothing_more() -> dict[str, Any]:
+    return {"type": "http.disconnect"}
 
 
 Reply = tuple[int, str, bytes, dict[str, str]]  # status, content type, body, further headers

@@ -21,7 +21,8 @@ from clearway.config import RESERVED_NAMES, Caller, agent_name, check_name
 from clearway.errors import Refusal
 from clearway.limits import HOST_LINE_BYTES_MAX, HTTP_BODY_SECONDS, SESSION_CHARS_MAX, STREAMS_MAX
 from clearway.op import Operation
-from clearway.surfaces import mcp
+from clearway.rooms import NotAtHand
+from clearway.surfaces import http_progress, mcp
 from clearway.surfaces.host_full import HostEyes
 from clearway.surfaces.http import READ, SCOPE, by_token, check_scope
 from clearway.surfaces.mcp_callers import known_name
@@ -32,13 +33,15 @@ from clearway.surfaces.tokens import AGENT
 
 if TYPE_CHECKING:
     from clearway.surfaces.http import Http, Receive, Send
+    from clearway.surfaces.http_plain import Plain
 
 _asking: ContextVar[Mapping[str, str]] = ContextVar("headers of the request that is answered")
 _serving: ContextVar[Served] = ContextVar("the sessions to which that request belongs")
 _QUICK_FOR_MS = 60_000  # after a call of its session that the SDK has answered
 _SESSIONS_MAX = 1_000
+_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
 _CALL_HAS = frozenset({"name", "arguments", "_meta"})
-_FOR_THE_SDK = ("progressToken", "io.modelcontextprotocol/")
+_RESERVED = "io.modelcontextprotocol/"
 
 
 class Conversations:
@@ -68,32 +71,49 @@ class Conversations:
     ) -> dict[str, Any]:
         _serving.get().opened(_asking.get(), client)
         check_scope(_asking.get()[SCOPE], operation, arguments)
-        return await self._http.asked(operation, arguments, self._caller(client))
+        return await self._http.asked(operation, arguments, self._caller(client, _asking.get()))
 
     @property
     def now(self) -> int:
         return self._http.host.clock.monotonic()
 
-    async def result(self, operation: Operation, arguments: dict[str, Any], client: str) -> dict[str, Any]:
-        """The result of a call, as a client reads it."""
+    async def answer(self, call: Call, headers: Mapping[str, str]) -> str:
+        """The answer to a call, as a client reads it."""
         try:
-            check_scope(_asking.get()[SCOPE], operation, arguments)
-            reply = await self._http.asked(operation, arguments, self._caller(client))
+            check_scope(headers[SCOPE], call.operation, call.arguments)
+            reply = await self._http.asked(call.operation, call.arguments, self._caller(call.client, headers))
         except Refusal as refusal:
-            return mcp.refusal_on_the_wire(refusal, client)
-        return mcp.answer_on_the_wire(reply, client)
+            return _refused(call, refusal)
+        return mcp.answer_line(call.identity, reply, call.client)
+
+    def answer_at_once(self, call: Call, headers: Mapping[str, str]) -> str | None:
+        """The same, without waiting for anything; None if it has to be waited for."""
+        http = self._http
+        try:
+            caller = http.meant(call.operation, self._caller(call.client, headers))
+            reply = http.at_once.reply("http", http.settings(), call.operation, call.arguments, lambda _: caller)
+        except NotAtHand:
+            return None
+        except Refusal as refusal:
+            return _refused(call, refusal)
+        return mcp.answer_line(call.identity, reply, call.client)
+
+    def said_at_once(self, profile: str, asked: Plain) -> bytes | None:
+        """The whole answer to a plain call of a session that is known here. Its headers say what its token is good
+        for."""
+        served = self._known.get(profile)
+        return None if served is None else served.said_at_once(asked)
 
     async def _watch(self, client: str, _: Mapping[str, Any]) -> Eyes:
         """Eyes for the room of the folder that this client works in."""
-        watcher = mcp.watcher(self._caller(client))
+        watcher = mcp.watcher(self._caller(client, _asking.get()))
 
         async def ask(asked: dict[str, Any]) -> dict[str, Any]:
             return await self._http.asked(OPERATIONS["get_changes"], asked, watcher)
 
         return HostEyes(self._http.host, await self._http.watched_file(watcher.cwd), watcher.agent, ask)
 
-    def _caller(self, client: str) -> Caller:
-        headers = _asking.get()
+    def _caller(self, client: str, headers: Mapping[str, str]) -> Caller:
         if headers[SCOPE] != AGENT and (headers[SCOPE] == READ or not headers.get("clearway-agent")):
             return by_token(headers[SCOPE], headers.get("clearway-cwd", ""), self._http.host.liveness.host)
         session = headers.get("clearway-session", "")
@@ -108,6 +128,18 @@ class Conversations:
             cwd=headers.get("clearway-cwd", ""),
             host=self._http.host.liveness.host,
         )
+
+
+class Call:
+    """A plain call of a tool, and of which client."""
+
+    __slots__ = ("arguments", "client", "identity", "operation")
+
+    def __init__(self, identity: int | str, operation: Operation, arguments: dict[str, Any], client: str) -> None:
+        self.identity = identity
+        self.operation = operation
+        self.arguments = arguments
+        self.client = client
 
 
 class Served:
@@ -139,21 +171,44 @@ class Served:
         _asking.set(headers)
         _serving.set(self)
         await self._ready.wait()
-        client = self._client(str(scope["method"]), headers)
-        if client is not None:
-            body, receive = await _read(receive)
-            said = await self._answered(body, client)
-            if said is not None:
-                names = (b"content-type", b"application/json"), (b"content-length", str(len(said)).encode())
-                given = [*names, (b"mcp-session-id", headers["mcp-session-id"].encode("latin-1"))]
-                await send({"type": "http.response.start", "status": 200, "headers": given})
-                await send({"type": "http.response.body", "body": said})
+        if scope["method"] != "POST" or not _fits(headers):
+            self._client(str(scope["method"]), headers)
+            await self._manager.handle_request(scope, receive, send)
+            return
+        body, receive = await _read(receive)
+        client = self._client("POST", headers)
+        call = None if client is None else self._call(body, client)
+
+        async def answer(send: Send) -> None:
+            if call is None:
+                await self._manager.handle_request(scope, receive, send)
                 return
-        await self._manager.handle_request(scope, receive, send)
+            said = (await self._all.answer(call, headers)).encode("utf-8", "backslashreplace")
+            names = (b"content-type", b"application/json"), (b"content-length", str(len(said)).encode())
+            given = [*names, (b"mcp-session-id", headers["mcp-session-id"].encode("latin-1"))]
+            await send({"type": "http.response.start", "status": 200, "headers": given})
+            await send({"type": "http.response.body", "body": said})
+
+        token = http_progress.token_of(body) if "text/event-stream" in headers.get("accept", "") else None
+        if token is None:
+            await answer(send)
+        else:
+            await http_progress.told(send, token, headers.get("mcp-session-id", ""), answer)
+
+    def said_at_once(self, asked: Plain) -> bytes | None:
+        """What `answer` would send, where nothing has to be waited for."""
+        client = self._client("POST", asked.headers)
+        call = None if client is None else self._call(asked.body, client)
+        said = None if call is None else self._all.answer_at_once(call, asked.headers)
+        if said is None:
+            return None
+        body = said.encode("utf-8", "backslashreplace")
+        session = asked.headers["mcp-session-id"].encode()
+        return b"%scontent-length: %d\r\nmcp-session-id: %s\r\n\r\n%s" % (_HEAD, len(body), session, body)
 
     def _client(self, method: str, headers: Mapping[str, str]) -> str | None:
         """Whose session this belongs to; None if the SDK is to see to it."""
-        session, size = headers.get("mcp-session-id", ""), headers.get("content-length", "")
+        session = headers.get("mcp-session-id", "")
         if method == "DELETE":
             self._clients.pop(session, None)
         known = self._clients.get(session)
@@ -161,11 +216,10 @@ class Served:
             return None
         accepts, kind = headers.get("accept", ""), headers.get("content-type", "")
         plain = kind == "application/json" and "application/json" in accepts and "text/event-stream" in accepts
-        fits = len(size) < 10 and size.isdigit() and int(size) <= HOST_LINE_BYTES_MAX
-        return known[0] if plain and fits and headers.get("mcp-protocol-version", "") == known[1] else None
+        return known[0] if plain and headers.get("mcp-protocol-version", "") == known[1] else None
 
-    async def _answered(self, body: bytes, client: str) -> bytes | None:
-        """The answer to a plain call of a tool; None for everything else."""
+    def _call(self, body: bytes, client: str) -> Call | None:
+        """A plain call of a tool; None for everything else."""
         message = read(body)
         if message is None or message.method != "tools/call" or message.identity is None:
             return None
@@ -177,11 +231,22 @@ class Served:
         if operation is None or set(params) - _CALL_HAS or not wire.is_object(meta):
             return None
         asked: Any = {} if given is None else given
-        if not wire.is_object(asked) or "wait_seconds" in asked or any(key.startswith(_FOR_THE_SDK) for key in meta):
+        if not wire.is_object(asked) or any(key.startswith(_RESERVED) for key in meta):
             return None
-        result = await self._all.result(operation, asked, client)
-        said = wire.dumps({"jsonrpc": "2.0", "id": message.identity, "result": result})
-        return said.encode("utf-8", "backslashreplace")
+        if "wait_seconds" in asked or type(meta.get("progressToken", 0)) not in (int, str):
+            return None
+        return Call(message.identity, operation, asked, client)
+
+
+def _fits(headers: Mapping[str, str]) -> bool:
+    """Whether a body says how long it is, and is not too long."""
+    size = headers.get("content-length", "")
+    return len(size) < 10 and size.isdigit() and int(size) <= HOST_LINE_BYTES_MAX
+
+
+def _refused(call: Call, refusal: Refusal) -> str:
+    result = mcp.refusal_on_the_wire(refusal, call.client)
+    return wire.dumps({"jsonrpc": "2.0", "id": call.identity, "result": result})
 
 
 async def _read(receive: Receive) -> tuple[bytes, Receive]:

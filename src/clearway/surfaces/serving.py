@@ -16,7 +16,7 @@ import socket
 import ssl
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from clearway import db, wire
 from clearway.arguments import form
@@ -190,10 +190,10 @@ class FrontHttp(Http):
         said = {"code": "INVALID_ARGUMENT", "message": "There is nothing here; MCP is at /mcp."}
         return 404, "application/json", wire.dumps(said).encode(), {}
 
-    async def asked(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
+    def meant(self, operation: Operation, caller: Caller) -> Caller:
         if not caller.cwd and not form(operation).takes_paths:
             caller.cwd = self._front.folder
-        return await super().asked(operation, arguments, caller)
+        return caller
 
     async def watched_file(self, cwd: str) -> str:
         return await super().watched_file(cwd or self._front.folder)
