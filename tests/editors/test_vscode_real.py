@@ -84,9 +84,14 @@ class Editor:
         quiet = {"workbench.startupEditor": "none", "workbench.secondarySideBar.defaultVisibility": "hidden"}
         self._settings.write_text(json.dumps({"security.workspace.trust.enabled": False, **quiet, **more}))
 
-    def clearway(self, *words: str) -> dict[str, Any]:
-        words = (str(CLEARWAY), "--json", *words)
-        ran = subprocess.run(words, cwd=self.repository, env=self.environ, check=True, capture_output=True)
+    def clearway(self, *words: str, cwd: Path | None = None) -> dict[str, Any]:
+        ran = subprocess.run(
+            [str(CLEARWAY), "--json", *words],
+            cwd=cwd or self.repository,
+            env=self.environ,
+            check=True,
+            capture_output=True,
+        )
         return json.loads(ran.stdout or b"{}")
 
     def begin(self) -> str:
@@ -190,8 +195,8 @@ def test_a_person_sees_who_holds_what_and_is_warned(editor: Editor, page: Any) -
 
 
 def test_the_room_in_a_tab_is_the_whole_room(editor: Editor, page: Any) -> None:
-    """A comment and a release from the frame stand in the log as the human's; a host that was exchanged and a window that
-    is loaded again are gone on with; and the frame can reach no host."""
+    """A comment and a release from the frame stand in the log as the human's; a host that was exchanged and a window
+    that is loaded again are gone on with; and the frame can reach no host."""
     from playwright.sync_api import expect
 
     editor.clearway("init")
@@ -238,3 +243,27 @@ def test_the_room_in_a_tab_is_the_whole_room(editor: Editor, page: Any) -> None:
     _picture(page, "vscode-contrast.png")
     assert not [url for url in asked if url.startswith(address)]
     assert frame.locator("body").evaluate(TRIES_TO_ASK, address) == ["connect-src", None]
+
+
+def test_each_folder_of_a_window_has_its_room(editor: Editor, page: Any, tmp_path: Path) -> None:
+    """The tab shows the rooms of the window's folders, and of no other repository of this home."""
+    from playwright.sync_api import expect
+
+    folders = [editor.repository, tmp_path / "second", tmp_path / "elsewhere"]
+    for folder in folders[1:]:
+        subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    for folder in folders:
+        editor.clearway("init", cwd=folder)
+        editor.clearway("issue", "create", f"Work of {folder.name}", "--status", "ready", cwd=folder)
+    window = tmp_path / "both.code-workspace"
+    window.write_text(json.dumps({"folders": [{"path": str(folder)} for folder in folders[:2]]}))
+    page.goto(f"{editor.begin().partition('?')[0]}?workspace={window}")
+    page.get_by_role("tab", name="Clearway").first.click()
+    page.locator(".pane-body .monaco-list-row", has_text="Work of second").first.click()
+    frame = page.frame_locator("iframe.webview").frame_locator("#active-frame")
+    expect(frame.get_by_role("heading", name="Work of second")).to_be_visible()
+    frame.locator(".panel").get_by_label("Close").click()
+    rooms = frame.get_by_label("Room", exact=True)
+    assert sorted(rooms.locator("option").all_inner_texts()) == ["repository", "second"]
+    page.locator(".pane-body .monaco-list-row", has_text="Work of repository").first.click()
+    expect(frame.get_by_role("heading", name="Work of repository")).to_be_visible()
