@@ -634,3 +634,28 @@ def test_who_has_died_loses_his_paths_though_nobody_asks(on_each_engine: Hosted,
     log = rooms.of_folder(str(repo)).ask(catalog.OPERATIONS["get_changes"], {}, Caller("anna", host="here"))
     rooms.close()
     assert "paths_released" in [event["type"] for event in log["events"]], log
+
+
+_HANGS = """
+import os, sys, time
+from clearway import platforms
+held = platforms.hold_alone(sys.argv[1])
+os.write(held, str(os.getpid()).encode())
+print("in office", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_host_that_hangs_is_told_of_and_ended(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """C32: no lock is ever removed by hand."""
+    monkeypatch.setattr(host_start, "HOST_ANSWER_MS", 2_000)
+    home = environ["CLEARWAY_HOME"]
+    platforms.make_private(host_wire.folder(home))
+    words = [sys.executable, "-c", _HANGS, host_wire.lock_file(home)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as hanging:
+        assert hanging.stdout is not None and hanging.stdout.readline() == b"in office\n"
+        assert host_start.status(home) is None and host_start.in_office(home) == hanging.pid
+        assert host_start.stop(home)
+        assert hanging.wait(timeout=10) == -9
+    assert host_start.in_office(home) == 0
+    assert not host_start.stop(home)

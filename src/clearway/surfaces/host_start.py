@@ -26,6 +26,7 @@ KEPT_VARIABLES = (
     *("HOME", "PATH", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "XDG_RUNTIME_DIR"),
     *("XDG_DATA_HOME", "XDG_CONFIG_HOME", "SYSTEMROOT", "CLEARWAY_LOG"),
 )
+_COMMAND_BYTES_MAX = 4_096
 _RUN = "import clearway.surfaces.host as host; host.main()"
 
 
@@ -40,12 +41,34 @@ def status(home: str) -> dict[str, Any] | None:
 
 
 def stop(home: str) -> bool:
-    """Let the running host leave, and wait until it has. False if there was none."""
+    """Let the running host leave, and wait until it has. One that does not answer is ended. False if there was none."""
     running = ask(home, "host_stop")
-    if running is None:
+    if running is not None:
+        wait_until_gone(home, running["pid"])
+        return True
+    pid = in_office(home)
+    if not pid:
         return False
-    wait_until_gone(home, running["pid"])
+    try:
+        os.kill(pid, 9)  # it may die at any time, and one that hangs hears nothing else
+    except ProcessLookupError:
+        pass
+    wait_until_gone(home, pid)
     return True
+
+
+def in_office(home: str) -> int:
+    """The process that has the lock of this home, whether or not it answers; 0 if there is none that is surely ours."""
+    try:
+        held = platforms.hold_alone(host_wire.lock_file(home))
+        if held is not None:
+            os.close(held)
+            return 0
+        pid = _holder(home)
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return pid if b"clearway" in file.read(_COMMAND_BYTES_MAX) else 0
+    except OSError:  # no home yet, or a system that does not tell
+        return 0
 
 
 def start(home: str, environ: Mapping[str, str]) -> dict[str, Any]:

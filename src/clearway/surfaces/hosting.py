@@ -30,7 +30,15 @@ def perform(run: Run, what: str, *, stay: bool = False) -> int:
             say("The host has left." if was_there else "There was no host.")
         return 0
     running = host_start.status(home)
-    _show(run, running)
+    hangs = host_start.in_office(home) if running is None else 0
+    if hangs and not run.as_json:
+        say(
+            f"Host {hangs} of {folded(home, 200)} does not answer, and everything works without it: clearway host stop."
+        )
+    elif hangs:
+        say_json({"running": False, "hangs": hangs})
+    else:
+        _show(run, running)
     return int(running is None)
 
 
@@ -54,6 +62,7 @@ def _show(run: Run, running: dict[str, Any] | None) -> None:
         clients = running["clients"]
         say(
             f"Host {running['pid']} of {folded(running['home'], 200)}, version {running['version']}: "
-            f"{clients} MCP client{'' if clients == 1 else 's'}, {running['asked']} questions answered, "
+            f"{clients} MCP client{'' if clients == 1 else 's'}, {running['asked']} "
+            f"question{'' if running['asked'] == 1 else 's'} answered, "
             f"for {running['seconds'] // 60} min."
         )
