@@ -71,7 +71,7 @@ TASK_REPORTS = ("started", *TASK_OUTCOMES)  # what who has it says of it
 # says to try again, a program of one's own by its exit status, or a person.
 QUOTA_SOURCES = ("reported", "codex_app_server", "error_class", "retry_after", "exit_status", "human")
 MESSAGE_KINDS = ("chat", "task", "broadcast", "control", "result")
-ACTIVITY_TYPES = ("comments", "decisions", "reviews", "attempt_notes", "attempts", "events")
+ACTIVITY_TYPES = ("comments", "decisions", "reviews", "attempt_notes", "attempts", "events", "artifacts")
 SEARCHED = ("issue", "comment", "decision", "attempt_note", "attempt", "artifact", "review")
 RELATIONS = ("blocks", "related_to", "duplicates")
 

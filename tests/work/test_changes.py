@@ -162,6 +162,24 @@ def test_the_story_of_an_issue_has_the_words_that_were_left(world: World) -> Non
     assert not any(claim["lease_token"] in json.dumps(items) for claim in claims.values())
 
 
+def test_the_story_of_an_issue_has_the_artifacts_that_came_with_its_words(world: World) -> None:
+    agent = world.agent("claude-code")
+    made(agent)
+    proved = proof(agent.ask("claim_issue", next=True))
+    file, log = {"type": "file", "uri": "src/a.py"}, {"type": "log", "uri": "ci/1.log", "title": "Suite"}
+    for kind, artifacts in (("finding", [file, log]), ("progress", None)):
+        agent.ask("save_attempt_note", **proved, kind=kind, content="See.", artifacts=artifacts)
+    end = {"outcome": "completed", "result_summary": "It works.", "target_issue_status": "done"}
+    agent.ask("finish_attempt", **proved, **end, artifacts=[file])
+
+    found = agent.ask("get_issue_activity", issue_id="ISSUE-1", types=["artifacts"])["items"]
+
+    assert [item["event_type"] for item in found] == ["attempt_completed", "attempt_note_saved"]
+    shown = [[{name: each[name] for name in each if name != "id"} for each in item["artifacts"]] for item in found]
+    assert shown == [[file], [file, log]]
+    assert "artifacts" not in agent.ask("get_issue_activity", issue_id="ISSUE-1", types=["attempt_notes"])["items"][0]
+
+
 def test_a_story_is_narrowed_and_read_page_by_page(world: World) -> None:
     agent = world.agent("claude-code")
     story(world, agent)

@@ -20,8 +20,10 @@ _RELATIONS = {
     "duplicates": ("is a duplicate of", "is no longer a duplicate of"),
 }
 # Of an event, what its line already says or nobody reads.
-_UNTOLD = frozenset({"event_id", "event_type", "occurred_at", "agent", "session", "entity_type", "entity_id"})
-_IDS = frozenset({"comment", "note", "checkout", "fence", "token_hash", "lease_ms", "number", "paths"})
+_UNTOLD = frozenset(
+    {"event_id", "event_type", "occurred_at", "agent", "session", "entity_type", "entity_id", "artifacts"}
+)
+_IDS = frozenset({"comment", "note", "checkout", "fence", "token_hash", "lease_ms", "number", "paths", "artifact_ids"})
 
 
 # --- what was changed -------------------------------------------------------------------------------------------------
@@ -166,6 +168,7 @@ def _activity(result: Result, paper: Paper) -> str:
         texts = [str(item[name]) for name in ("content", "result_summary", "reason_details") if item.get(name)]
         lines += [body(text) for text in texts]
         lines += [f"  next: {folded(step, 1_000)}" for step in item.get("next_steps", [])]
+        lines += [f"  {made['type']} {folded(made['uri'], 200)}" for made in item.get("artifacts", [])]
         if not texts:
             said = facts({name: value for name, value in item.items() if name not in _UNTOLD})
             lines += [f"  {said}"] if said else []

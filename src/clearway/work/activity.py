@@ -73,7 +73,10 @@ def get_issue_activity(
     limit: ListLimit = LIST_DEFAULT,
     cursor: Cursor | None = None,
 ) -> dict[str, Any]:
-    """Read the story of an issue, newest first: what was said, decided, noted, found and changed, and each attempt."""
+    """Read the story of an issue, newest first: what was said, decided, noted, found and changed, and each attempt.
+
+    types: artifacts are whatever came with some.
+    """
     rows = tx.all(
         SQL.story,
         issue=issues.find(tx, issue_id).id,
@@ -114,8 +117,9 @@ def _event(row: Row) -> dict[str, Any]:
 
 
 def _told(tx: Tx, row: Row) -> dict[str, Any]:
-    """One event with the words that belong to it."""
+    """One event with the words that belong to it, and the artifacts that came with it."""
     data = wire.loads(row.data)
+    made = data.pop("artifact_ids", [])
     kind, entity, words = "event", str(row.id), data
     if row.kind == "comments":
         kind, entity, words = "comment", data["comment"], _comment(tx, data["comment"])
@@ -130,6 +134,9 @@ def _told(tx: Tx, row: Row) -> dict[str, Any]:
     elif row.kind == "attempts":
         kind, entity = "attempt", row.attempt
         words = data | (_result(tx.one(SQL.result, id=row.attempt)) if row.type in _ENDS else {})
+    if made:
+        rows = tx.all(SQL.made, issue=row.issue, ids=wire.dumps(made))
+        words = {**words, "artifacts": [_artifact(each) for each in rows]}
     return {
         "entity_type": kind,
         "entity_id": entity,
@@ -177,6 +184,10 @@ def _result(row: Row | None) -> dict[str, Any]:
     return shown
 
 
+def _artifact(row: Row) -> dict[str, Any]:
+    return {name: row[name] for name in ("id", "type", "uri", "title") if row[name] is not None}
+
+
 def _attempt(tx: Tx, row: Row) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "attempt_id": row.id,
@@ -199,10 +210,7 @@ def _attempt(tx: Tx, row: Row) -> dict[str, Any]:
         shown["evidence"] = seen
     artifacts = tx.all(SQL.artifacts, issue=row.issue, attempt=row.id)
     if artifacts:
-        shown["artifacts"] = [
-            {name: artifact[name] for name in ("id", "type", "uri", "title") if artifact[name] is not None}
-            for artifact in artifacts
-        ]
+        shown["artifacts"] = [_artifact(each) for each in artifacts]
     late = tx.all(SQL.late_results, issue=row.issue, attempt=row.id, limit=_LATE_MAX)
     if late:
         shown["late_results"] = [

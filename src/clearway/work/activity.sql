@@ -6,8 +6,8 @@ WHERE e.id > :since AND (:issue IS NULL OR e.issue = :issue)
 ORDER BY e.id LIMIT :limit
 
 -- name: story
-SELECT id, type, at, attempt, session, agent, data, kind FROM (
-  SELECT e.id, e.type, e.at, e.attempt, e.session, e.agent, e.data,
+SELECT id, type, at, issue, attempt, session, agent, data, kind FROM (
+  SELECT e.id, e.type, e.at, e.issue, e.attempt, e.session, e.agent, e.data,
     CASE WHEN e.type = 'comment_added' THEN 'comments'
       WHEN e.type = 'decision_recorded' THEN 'decisions'
       WHEN substr(e.type, 1, 7) = 'review_' THEN 'reviews'
@@ -16,6 +16,7 @@ SELECT id, type, at, attempt, session, agent, data, kind FROM (
       ELSE 'events' END AS kind
   FROM event e WHERE e.issue = :issue AND (:before IS NULL OR e.id < :before)) story
 WHERE :types IS NULL OR kind IN (SELECT value FROM json_each(CAST(:types AS TEXT)))
+  OR (instr(:types, '"artifacts"') > 0 AND (type = 'commit_made' OR instr(data, '"artifact_ids":') > 0))
 ORDER BY id DESC LIMIT :limit
 
 -- name: comment
@@ -47,6 +48,10 @@ ORDER BY fence DESC LIMIT :limit
 
 -- name: artifacts
 SELECT id, type, uri, title FROM artifact WHERE issue = :issue AND attempt = :attempt ORDER BY id
+
+-- name: made
+SELECT id, type, uri, title FROM artifact
+WHERE issue = :issue AND id IN (SELECT value FROM json_each(CAST(:ids AS TEXT))) ORDER BY id
 
 -- name: late_results
 SELECT at, data FROM event WHERE issue = :issue AND type = 'late_result' AND attempt = :attempt

@@ -148,7 +148,7 @@ def save_attempt_note(
     more: dict[str, Any] = (
         {"artifacts": len(made)} if made and attempt.kind == "work" else {}
     )  # a review then looks at something else
-    event = tx.tell(told, issue=attempt.issue, attempt=attempt.id, **more, note=note, kind=kind)
+    event = tx.tell(told, issue=attempt.issue, attempt=attempt.id, **more, note=note, kind=kind, **_naming(made))
     issues.note_event(tx, attempt.issue, event)
     _act(tx, attempt)
     return {"note_id": note, "attempt_id": attempt.id, **({"artifact_ids": made} if made else {})}
@@ -217,8 +217,8 @@ def finish_attempt(
     }
     if hand_over_to is not None:
         claiming.check_hand_over(issue, target)
-    _attach(tx, attempt, artifacts)
-    reply = _end(tx, attempt, issue, outcome, result, target, blocked_reason=blocked_reason, warnings=warnings)
+    made = _naming(_attach(tx, attempt, artifacts))
+    reply = _end(tx, attempt, issue, outcome, result, target, blocked_reason=blocked_reason, warnings=warnings, **made)
     if hand_over_to is not None:
         reply["latest_event_id"] = _hand_over(tx, attempt, hand_over_to)
         reply["issue_version"] += 1
@@ -577,6 +577,11 @@ def _attach(tx: Tx, attempt: Row, artifacts: list[Any] | None) -> list[str]:
             wall=tx.wall,
         )
     return made
+
+
+def _naming(artifacts: list[str]) -> dict[str, Any]:
+    """What an event says of the artifacts that came with it."""
+    return {"artifact_ids": artifacts} if artifacts else {}
 
 
 def _listed(steps: list[str] | None) -> str | None:

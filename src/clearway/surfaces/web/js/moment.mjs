@@ -43,7 +43,7 @@ export function OneAttempt({id}) {
   const [issue, attempt] = id.split('/')
   const mine = event => event.display_id === issue
   const {reply, refused, again} = useAsked(() => ask('list_attempts', {issue_id: issue, limit: 100}), [id], event => mine(event) && /^attempt|late/.test(event.type))
-  const told = useAsked(() => ask('get_issue_activity', {issue_id: issue, types: ['attempt_note_saved', 'checkpoint_saved'], limit: 100}), [id], event => mine(event) && /note|checkpoint/.test(event.type))
+  const told = useAsked(() => ask('get_issue_activity', {issue_id: issue, types: ['attempt_notes'], limit: 100}), [id], event => mine(event) && /note|checkpoint/.test(event.type))
   const one = reply?.items.find(each => each.attempt_id === attempt)
   if (!one) return html`<${Failure} of=${refused} retry=${again} />${reply ? html`<p class="failure">This attempt is not among the last hundred on ${issue}.</p>` : !refused && html`<${Still} />`}`
   const from = Date.parse(one.started_at), to = one.finished_at ? Date.parse(one.finished_at) : Infinity
