@@ -44,6 +44,23 @@ def test_a_held_file_that_an_unreadable_program_changed_is_told_to_both(yard: Ya
     assert json.loads(event.data)["paths"][0]["path"] == "held.txt"
 
 
+def test_a_leak_stands_in_the_inbox_of_the_holder_and_its_hook_tells_it_once(yard: Yard) -> None:
+    """Semantics 5. A holder without hooks finds it there."""
+    alpha, beta = yard.session("a"), yard.session("b", client="codex")
+    for file in ("held.txt", "free.txt"):
+        yard.edit(alpha, file, "alpha's\n")
+    yard.during(beta, ("held.txt", "beta's\n"), ("free.txt", "beta's\n"))
+    heard = alpha.tell("UserPromptSubmit", prompt="Go on.")
+    assert heard.count("held.txt, which you hold") == 1
+    assert "Message #" not in heard
+    (message,) = alpha.ask("read_inbox")["items"]
+    assert (message["from"], message["state"]) == ("clearway", "done")
+    assert message["text"].startswith("A call of codex changed what you hold: ")
+    assert "held.txt (changed)" in message["text"]
+    assert "clearway restore" in message["text"]
+    assert beta.ask("read_inbox")["items"] == []
+
+
 @pytest.mark.parametrize(
     ("how", "said"), [("rm", "deleted"), ("mv", "replaced"), ("link", "replaced"), ("folder", "replaced")]
 )

@@ -399,6 +399,17 @@ def item(tx: Tx, message: Row, *, chars: int | None = INBOX_CHARS) -> dict[str, 
     return shown
 
 
+def put(tx: Tx, agent: str, session: str | None, text: str) -> None:
+    """Something that has befallen an agent, into its inbox. session: the one that its hooks tell of it anyway."""
+    medium = PRIORITIES.index("medium")
+    facts: dict[str, Any] = dict.fromkeys(("reply_to", "issue", "dedupe_key", "held_back", "expires_at"))
+    facts |= {"kind": "result", "recipient": agent, "recipient_session": session, "text": text, "priority": medium}
+    id = _store(tx, sender="clearway", not_before=tx.now, **facts)
+    if session is not None:
+        tx.change(SQL.shown, session=session, id=id, wall=tx.wall)
+        tx.change(SQL.seen, id=id, wall=tx.wall)
+
+
 def _store(tx: Tx, *, sender: str | None = None, **facts: Any) -> int:
     """One new message; its number is that of its event."""
     told = {name: facts[name] for name in ("kind", "reply_to") if facts.get(name) is not None}

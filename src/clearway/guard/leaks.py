@@ -114,6 +114,7 @@ def judge(tx: Tx, checkout: str, changes: list[Change], *, later: bool = False) 
     """Tell the log and the holders; what the calling session has to be told. A write, for time has to have passed.
     later: the session is told at its next hook."""
     leaks: list[Leak] = []
+    told: dict[tuple[str, str | None], list[Leak]] = {}
     if policy.is_paused(tx):  # then everybody may change everything
         return leaks
     for change in changes:
@@ -129,10 +130,27 @@ def judge(tx: Tx, checkout: str, changes: list[Change], *, later: bool = False) 
         elif change.copy is not None:
             snapshots.write(tx, [Taken(checkout, row.path, row.shown, change.copy)], holder=row)
         elif change.inside and not _was_at_work(tx, row.session):
+            new = row.noticed != modified
             leaks.append(_leak(tx, row, change, where, later=later))
+            if new:
+                told.setdefault((row.agent, None if row.named else row.session), []).append(leaks[-1])
         elif row.noticed != modified:
             _tell(tx, "path_changed_outside", row, change, where, by=Row(session=row.session, agent=row.agent))
+    for (agent, session), theirs in told.items():
+        _put(tx, agent, session, theirs)
     return leaks
+
+
+def _put(tx: Tx, agent: str, session: str | None, leaks: list[Leak]) -> None:
+    """Into the holder's inbox: one message a call, for whoever looks there and for a holder without hooks."""
+    from clearway.crew import messages
+
+    said = ", ".join(f"{ending(leak.shown, 80)} ({leak.how})" for leak in leaks[:_TOLD_AT_ONCE])
+    more = f" and {len(leaks) - _TOLD_AT_ONCE} more" if len(leaks) > _TOLD_AT_ONCE else ""
+    first = next((leak for leak in leaks if leak.restorable), None)
+    back = "Read it again." if first is None else f"clearway restore {typed(first.shown)} brings back what you left."
+    text = f"A call of {folded(tx.caller.agent, 40)} changed what you hold: {said}{more}. {back}"
+    messages.put(tx, agent, session, text)
 
 
 def _leak(tx: Tx, row: Row, change: Change, where: dict[str, Any], *, later: bool) -> Leak:
