@@ -88,7 +88,8 @@ export class Window {
       vscode.workspace.onDidSaveTextDocument((saved) => {
         if (saved.fileName.endsWith("mcp.json")) this.servers.refresh();
       }),
-      vscode.window.onDidChangeActiveTextEditor((editor) => this.warn(editor)),
+      vscode.window.onDidChangeActiveTextEditor((editor) => this.warn(editor?.document.uri)),
+      vscode.window.onDidChangeActiveNotebookEditor((editor) => this.warn(editor?.notebook.uri)),
     );
     // Editors made of VS Code do not all have it.
     const offered = vscode.lm?.registerMcpServerDefinitionProvider?.("clearway", this.servers);
@@ -184,11 +185,11 @@ export class Window {
       this.status.show();
     }
     void this.panel.refresh();
-    this.warn(vscode.window.activeTextEditor);
+    this.warn(vscode.window.activeTextEditor?.document.uri ?? vscode.window.activeNotebookEditor?.notebook.uri);
   }
 
-  private warn(editor: vscode.TextEditor | undefined): void {
-    const told = editor && this.marks.warning(editor.document.uri);
+  private warn(uri: vscode.Uri | undefined): void {
+    const told = uri && this.marks.warning(uri);
     if (!told) return;
     const place: Place = { room: told.room, panel: ["path", told.path] };
     void vscode.window.showWarningMessage(told.text, "Show the room").then((chosen) => chosen && this.panel.open(place));

@@ -120,6 +120,7 @@ export const told = {
   tasks: [] as Task[],
   providers: {} as Record<string, unknown>,
   editorChanged: new EventEmitter<unknown>(),
+  notebookChanged: new EventEmitter<unknown>(),
   saved: new EventEmitter<unknown>(),
   foldersChanged: new EventEmitter<void>(),
 };
@@ -151,6 +152,8 @@ export const window = {
   registerTreeDataProvider: (name: string, provider: unknown) => ((told.providers[name] = provider), nothing),
   registerFileDecorationProvider: (provider: unknown) => ((told.providers["marks"] = provider), nothing),
   onDidChangeActiveTextEditor: told.editorChanged.event,
+  activeNotebookEditor: undefined as unknown,
+  onDidChangeActiveNotebookEditor: told.notebookChanged.event,
   showErrorMessage: async (text: string) => void told.errors.push(text),
   showWarningMessage: async (text: string, ...more: unknown[]) => (told.warnings.push(text), told.sure ? more.at(-1) : undefined),
   showQuickPick: async (items: (string | { label: string })[]) => {

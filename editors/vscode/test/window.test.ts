@@ -92,6 +92,10 @@ test("a held file is marked, and who opens it is told once a lease", async () =>
   await told.commands["clearway.refresh"]!();
   told.editorChanged.fire(opened);
   assert.equal(told.warnings.length, 2, "a new lease is told again");
+  says("board", { paths: [{ ...LEASE, path: "n.ipynb" }] });
+  await told.commands["clearway.refresh"]!();
+  told.notebookChanged.fire({ notebook: { uri: Uri.file(join(root, "repo", "n.ipynb")) } });
+  assert.match(told.warnings.at(-1)!, /^n\.ipynb is held by codex/);
 });
 
 test("agents, held paths and the board are listed", async () => {
