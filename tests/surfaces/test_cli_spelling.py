@@ -315,3 +315,19 @@ def test_help_tells_what_a_value_may_be(terminal: Terminal) -> None:
 def test_refusals_of_derived_arguments_name_what_was_typed_wrong(terminal: Terminal) -> None:
     ended = terminal("--json", "issue", "update", "1", "--status", "asleep")
     assert json.loads(ended.err)["details"][0]["field"] == "changes.status"
+
+
+@pytest.mark.parametrize(
+    ("line", "way_out"),
+    [
+        ("issue link ISSUE-1 eats ISSUE-2", "must be one of blocks, related_to, duplicates"),
+        ("issue update ISSUE-1", "say what changes, as with --title"),
+        ("issue reserve ISSUE-1", "say what changes, as with --for"),
+        ("plan validate nowhere.json", "There is no file"),
+    ],
+)
+def test_what_was_typed_wrong_is_answered_with_what_may_be_typed(terminal: Terminal, line: str, way_out: str) -> None:
+    terminal("init")
+    terminal("issue", "create", "Parser")
+    ran = terminal(*line.split())
+    assert (ran.status, way_out in ran.err) == (2, True), ran.err

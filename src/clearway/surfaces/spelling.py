@@ -195,7 +195,11 @@ def as_said(typed: list[str]) -> list[str] | None:
         one, other, said = other, one, _BACKWARDS[said]
     kind = _SAID.get(said, said.replace("-", "_"))
     # A word that is none goes on to the door, which says the words there are.
-    return None if other.startswith("-") else [*typed[:2], one, other, "--type", kind, *typed[5:]]
+    return (
+        None
+        if typed[3].startswith("-") or typed[4].startswith("-")
+        else [*typed[:2], one, other, "--type", kind, *typed[5:]]
+    )
 
 
 # --- what was typed, as arguments -------------------------------------------------------------------------------------
@@ -216,6 +220,11 @@ def gathered(command: Command, given: dict[str, Any], folder: str) -> dict[str, 
             asked[_REASONS.get(str(given.get("outcome")), _REASONS["failed"])] = value
         else:
             asked[slot.name] = _read(slot.kind, slot.name, value, texts)
+    first = next((slot for slot in command.slots if slot.patch is not None), None)
+    if first is not None and not changes:
+        says = f"say what changes, as with {first.options[0]}; --help has the rest"
+        absent = [{"field": "changes", "code": "REQUIRED", "message": says}]
+        raise Refusal("INVALID_ARGUMENT", f"{command.words}: {says}.", absent)
     if changes:
         asked["changes"] = changes
     return asked | command.fixed
