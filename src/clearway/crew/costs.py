@@ -116,16 +116,9 @@ def get_costs(
     """
     begun = 0 if since is None else since_wall(tx, since)
     asked = {"hour": begun // caps.HOUR_MS, "agent": agent}
-    statement = {
-        "issue": SQL.by_issue,
-        "agent": SQL.by_agent,
-        "model": SQL.by_model,
-        "attempt": SQL.by_attempt,
-        "task": SQL.by_task,
-    }[by]
     total = tx.one(SQL.total, **asked)
     assert total is not None
-    rows = tx.all(statement, limit=COST_ROWS_MAX, **asked)
+    rows = tx.all(SQL.spent_by, by=by, limit=COST_ROWS_MAX, **asked)
     return {
         **({} if since is None else {"since": clock.iso(begun)}),
         "total": _spent(total),
@@ -221,5 +214,5 @@ def _spent(row: Row) -> dict[str, Any]:
 
 def _named(row: Row, by: str) -> str | int | None:
     if by == "issue":
-        return None if row.number is None else f"ISSUE-{row.number}"
-    return row.name or None
+        return None if row.numbered is None else f"ISSUE-{row.numbered}"
+    return (row.numbered if by == "task" else row.named) or None

@@ -29,41 +29,13 @@ SELECT coalesce(sum(input), 0) AS input, coalesce(sum(cached), 0) AS cached, coa
 FROM spending
 WHERE (:issue IS NULL OR issue = :issue) AND (:attempt IS NULL OR attempt = :attempt)
 
--- name: by_issue
-SELECT i.number, sum(s.input) AS input, sum(s.cached) AS cached, sum(s.output) AS output, sum(s.micros) AS micros,
-  sum(s.priced) AS priced, sum(CASE WHEN s.priced = 0 THEN s.input - s.cached + s.output ELSE 0 END) AS unpriced
-FROM spending s LEFT JOIN issue_name i ON i.id = s.issue
-WHERE s.hour >= :hour AND (:agent IS NULL OR s.agent = :agent)
-GROUP BY i.number ORDER BY sum(s.micros) DESC, sum(s.input - s.cached + s.output) DESC, i.number LIMIT :limit
-
--- name: by_agent
-SELECT s.agent AS name, sum(s.input) AS input, sum(s.cached) AS cached, sum(s.output) AS output,
-  sum(s.micros) AS micros, sum(s.priced) AS priced,
-  sum(CASE WHEN s.priced = 0 THEN s.input - s.cached + s.output ELSE 0 END) AS unpriced
-FROM spending s
-WHERE s.hour >= :hour AND (:agent IS NULL OR s.agent = :agent)
-GROUP BY s.agent ORDER BY sum(s.micros) DESC, sum(s.input - s.cached + s.output) DESC, s.agent LIMIT :limit
-
--- name: by_model
-SELECT s.model AS name, sum(s.input) AS input, sum(s.cached) AS cached, sum(s.output) AS output,
-  sum(s.micros) AS micros, sum(s.priced) AS priced,
-  sum(CASE WHEN s.priced = 0 THEN s.input - s.cached + s.output ELSE 0 END) AS unpriced
-FROM spending s
-WHERE s.hour >= :hour AND (:agent IS NULL OR s.agent = :agent)
-GROUP BY s.model ORDER BY sum(s.micros) DESC, sum(s.input - s.cached + s.output) DESC, s.model LIMIT :limit
-
--- name: by_attempt
-SELECT s.attempt AS name, sum(s.input) AS input, sum(s.cached) AS cached, sum(s.output) AS output,
-  sum(s.micros) AS micros, sum(s.priced) AS priced,
-  sum(CASE WHEN s.priced = 0 THEN s.input - s.cached + s.output ELSE 0 END) AS unpriced
-FROM spending s
-WHERE s.hour >= :hour AND (:agent IS NULL OR s.agent = :agent)
-GROUP BY s.attempt ORDER BY sum(s.micros) DESC, sum(s.input - s.cached + s.output) DESC, s.attempt LIMIT :limit
-
--- name: by_task
-SELECT s.task AS name, sum(s.input) AS input, sum(s.cached) AS cached, sum(s.output) AS output,
-  sum(s.micros) AS micros, sum(s.priced) AS priced,
-  sum(CASE WHEN s.priced = 0 THEN s.input - s.cached + s.output ELSE 0 END) AS unpriced
-FROM spending s
-WHERE s.hour >= :hour AND (:agent IS NULL OR s.agent = :agent)
-GROUP BY s.task ORDER BY sum(s.micros) DESC, sum(s.input - s.cached + s.output) DESC, s.task LIMIT :limit
+-- What was spent, by what is asked for: an issue and a task have a number, all else has a name.
+-- name: spent_by
+SELECT numbered, named, sum(input) AS input, sum(cached) AS cached, sum(output) AS output, sum(micros) AS micros,
+  sum(priced) AS priced, sum(CASE WHEN priced = 0 THEN input - cached + output ELSE 0 END) AS unpriced
+FROM (SELECT s.input, s.cached, s.output, s.micros, s.priced,
+    CASE :by WHEN 'issue' THEN i.number WHEN 'task' THEN s.task END AS numbered,
+    CASE :by WHEN 'agent' THEN s.agent WHEN 'model' THEN s.model WHEN 'attempt' THEN s.attempt END AS named
+  FROM spending s LEFT JOIN issue_name i ON i.id = s.issue
+  WHERE s.hour >= :hour AND (:agent IS NULL OR s.agent = :agent)) spent
+GROUP BY numbered, named ORDER BY sum(micros) DESC, sum(input - cached + output) DESC, numbered, named LIMIT :limit
