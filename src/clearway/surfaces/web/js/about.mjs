@@ -3,7 +3,7 @@
 import {html, useState, useEffect} from './vdom.mjs'
 import {ask} from './wire.mjs'
 import {state, onEvent} from './store.mjs'
-import {Badge, Lease, Chip, Status, Priority} from './marks.mjs'
+import {Badge, Lease, Chip, Status, Priority, sessionOf} from './marks.mjs'
 import {who, nick, inWords, exact, inUtc, age, left, span, cut, plural, COLUMNS, PRESENCE} from './words.mjs'
 import {agentsOf} from './shell.mjs'
 
@@ -38,7 +38,7 @@ function useKept(kind, id, known, read) {
 }
 
 const Facts = ({of}) => html`<dl class="facts">${of.filter(([, value]) => value).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`
-const Named = ({agent, session}) => html`<span class="agent"><${Badge} agent=${agent} session=${session} small /><span class="name">${who(agent, session)}</span></span>`
+const Named = ({agent, session = sessionOf(agent)}) => html`<span class="agent"><${Badge} agent=${agent} session=${session} small /><span class="name">${who(agent, session)}</span></span>`
 const Moment = ({at}) => html`${exact(at)} <span class="dim">(${age(at)} ago)</span>`
 const Silent = ({refused, what}) => html`<p class="dim">${refused ? `${what}: ${refused.message}` : `${what} …`}</p>`
 

@@ -9,7 +9,7 @@ export const mark = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true
 export const Badge = ({agent, session, small}) => html`<span class=${'badge' + (small ? ' small' : '')} style=${{'--hue': hue(session || agent)}} aria-hidden="true">${initials(agent)}</span>`
 
 // Named without a session, an agent is the only one of that name that is here.
-function sessionOf(agent) {
+export function sessionOf(agent) {
   const found = (state.roster?.agents || []).filter(each => each.agent === agent)
   return found.length === 1 ? found[0].session : undefined
 }

@@ -51,7 +51,7 @@ function Thread({rest, whole}) {
 function conversations(items) {
   const pairs = new Map(), issues = new Map()
   for (const message of items) {
-    const name = message.to === '*' ? 'to everybody' : other(message).join(' – ')
+    const name = message.to === '*' ? 'to everybody' : other(message).map(nick).join(' – ')
     pairs.set(name, [...(pairs.get(name) || []), message])
     if (message.issue_id) issues.set(message.issue_id, [...(issues.get(message.issue_id) || []), message])
   }

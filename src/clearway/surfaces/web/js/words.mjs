@@ -165,11 +165,26 @@ const TOLD = {
   agent_retired: e => ['took ', {agent: e.data.name}, ' off the list'],
   guard_paused: () => ['switched the guard off'],
   guard_resumed: () => ['switched the guard on'],
+  attempt_stuck: e => ['seems stuck on ', issue(e)],
+  command_classified: e => ['was refused a command: ', {quote: e.data.command}, {dim: ` ${e.data.reason || ''}`}],
+  issue_imported: e => ['brought in ', issue(e)],
+  issue_retried: e => ['gives ', issue(e), ' another try'],
+  label_described: e => [`said what the label ${e.data.name} stands for`],
+  label_renamed: e => [`renamed the label ${e.data.was} to ${e.data.name}`],
+  limit_reported: e => e.data.limited && e.data.limited !== e.agent ? ['heard that ', {agent: e.data.limited}, ' is at its limit'] : ['is at its limit'],
+  limit_cleared: e => [{agent: e.data.limited}, ' has left its limit behind'],
+  project_updated: e => ['changed ', (e.data.changed_fields || ['it']).join(', ').replaceAll('_', ' '), ' of the project'],
+  task_adopted: e => ['goes on with task ', {message: e.data.task}],
+  task_expired: e => ['task ', {message: e.data.task}, ' is given to nobody any more'],
+  task_given_back: e => ['gave back task ', {message: e.data.task}],
+  task_moved: e => ['moved task ', {message: e.data.task}, ' from ', {agent: e.data.source}, ' to ', {agent: e.data.to}],
+  failover_activated: () => ['lets tasks move on when an agent is at its limit'],
+  worker_activated: e => ['lets ', {agent: e.data.worker}, ' take what is ready'],
   late_result: () => ['had a result that came too late'],
   setting_changed: e => [`set ${e.data.name} to ${e.data.value ?? 'its default'}`],
 }
-const LOUD = /^(refused|path_leaked|path_changed_outside|commit_over_lease|attempt_failed|review_blocked|message_undeliverable)$/
-const FADING = /^(attempt_expired|task_lapsed|overlap_noted|work_rescued|guard_paused|review_superseded|review_reopened)$/
+const LOUD = /^(refused|command_classified|path_leaked|path_changed_outside|commit_over_lease|attempt_failed|review_blocked|message_undeliverable)$/
+const FADING = /^(attempt_expired|attempt_stuck|limit_reported|task_expired|task_lapsed|overlap_noted|work_rescued|guard_paused|review_superseded|review_reopened)$/
 const GOOD = /^(attempt_completed|review_approved|path_restored|guard_resumed)$/
 const QUIET = /^(message_seen|attempt_adopted|label_described|issue_updated|labels_changed)$/
 
