@@ -80,6 +80,7 @@ _OUTPUTS = (
 # What may as well be no path: only what looks like one is taken for it.
 _PERHAPS = ("target", "output", "notebook")
 _PERHAPS_MOVED = ("old", "new", "old_name", "oldName", "new_name", "newName")
+_INNER_MAX = 64  # objects among the arguments that are looked into
 _PAIRS = (("source", "destination"), ("source_path", "destination_path"), ("sourcePath", "destinationPath"))
 
 
@@ -150,7 +151,8 @@ def _named(words: set[str], given: Any) -> list[Target]:
     names = tuple(dict.fromkeys(names))
     found = list(shapes.paths_in(given, names, action))
     if not found and shapes.is_object(given):  # a level lower: `{"args": {"path": ...}}`
-        inner = [shapes.respelt(value) for value in given.values() if shapes.is_object(value)]
+        held = [value for _, value in zip(range(_INNER_MAX), given.values(), strict=False)]
+        inner = [shapes.respelt(value) for value in held if shapes.is_object(value)]
         found = [target for each in inner for target in shapes.paths_in(each, names, action)]
     if "copy" in words and not words & {"move", "rename"}:
         found = [target for target in found if target.action != "move"]  # what is copied from is only read

@@ -397,14 +397,15 @@ def paths_in(given: Any, names: tuple[str, ...], action: Action) -> Iterator[Tar
 
 
 def _paths_listed(listed: list[Any], names: tuple[str, ...], action: Action) -> Iterator[Target]:
+    wanted = frozenset(names).difference(_LISTS)
     for entry in listed:
         if isinstance(entry, str):
             yield from _path(entry, action)
         elif is_object(entry):
-            entry = respelt(entry)
-            for name in names:
-                if name not in _LISTS:
-                    yield from _path(entry.get(name), _ENDS.get(name, action))
+            given = entry if not wanted.isdisjoint(entry) else respelt(entry)
+            for name, value in given.items():
+                if name in wanted:
+                    yield from _path(value, _ENDS.get(name, action))
 
 
 def _path(value: Any, action: Action) -> Iterator[Target]:
