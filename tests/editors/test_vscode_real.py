@@ -53,6 +53,10 @@ def let_in(shown: str, now: datetime) -> Token:
         raise Refused("this token is too old")
     return token
 '''
+LOOKS = """panel => {
+  const {transitionProperty, animationName} = getComputedStyle(panel)
+  return [getComputedStyle(document.body).backgroundColor, transitionProperty, animationName]
+}"""
 HELD = re.compile(r"held by codex until \d\d:\d\d: refactor auth")
 
 
@@ -228,7 +232,8 @@ def test_the_room_in_a_tab_is_the_whole_room(editor: Editor, page: Any) -> None:
     address = editor.clearway("host", "status")["http"]
     editor.clearway("host", "stop")
     editor.clearway("issue", "create", "After the host", "--status", "ready")
-    frame.locator(".tabs").get_by_role("link", name="Board").click()
+    frame.locator("#view").press("g")
+    frame.locator("#view").press("b")
     expect(frame.get_by_text("After the host").first).to_be_visible()
     frame.get_by_role("link", name="ISSUE-2").first.click()
     expect(panel.get_by_role("heading", name="After the host")).to_be_visible()
@@ -240,6 +245,7 @@ def test_the_room_in_a_tab_is_the_whole_room(editor: Editor, page: Any) -> None:
     page.keyboard.press("Enter")
     expect(panel.get_by_role("heading", name="After the host")).to_be_visible()
     expect(frame.locator("html[data-theme=dark]")).to_be_attached()
+    assert frame.locator(".panel").evaluate(LOOKS) == ["rgb(0, 0, 0)", "none", "none"]
     _picture(page, "vscode-contrast.png")
     assert not [url for url in asked if url.startswith(address)]
     assert frame.locator("body").evaluate(TRIES_TO_ASK, address) == ["connect-src", None]
