@@ -235,6 +235,13 @@ def test_the_same_key_sends_once(pair: tuple[Agent, Agent]) -> None:
     assert beta.ask("send_message", to="alpha", text="Mine", dedupe_key="k")["message_id"] != first["message_id"]
 
 
+@pytest.mark.parametrize("name", ["system", "clearway"])
+def test_what_nobody_could_ever_read_is_not_taken(pair: tuple[Agent, Agent], name: str) -> None:
+    refusal = pair[0].refused("send_message", to=name, text="x")
+    assert refusal.code == "RESERVED_NAME"
+    assert "send to human" in refusal.message
+
+
 def test_an_unknown_name_is_taken_with_a_warning_that_offers_near_ones(pair: tuple[Agent, Agent]) -> None:
     """The predecessor's defect 48."""
     alpha, _ = pair

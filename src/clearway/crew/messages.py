@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 SQL = statements(__file__)
 EVERYBODY = "*"
+_NOBODY = frozenset({"clearway", "system"})  # names that no agent can have
 _ANSWERED = frozenset({"chat", "task", "control"})  # what somebody has to take
 _OPEN = frozenset({"queued", "seen"})
 _NEAR_NAMES = 3
@@ -93,6 +94,8 @@ def send_message(
     warnings: list[str] = []
     if hash_sign:
         session = _session(tx, name, start)
+    elif name in _NOBODY:
+        raise Refusal("RESERVED_NAME", f"Nobody reads what is sent to {name}; send to human, or to an agent.")
     elif name != EVERYBODY:
         warnings = _unknown(tx, name)
     answered = _answering(tx, reply_to)
