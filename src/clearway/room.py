@@ -277,8 +277,16 @@ def open_room(
         platforms.keep_private(folder)
         engine = SqliteEngine(os.path.join(folder, "room.db"), clock, lock_wait_ms=lock_wait_ms)
     else:
-        from clearway.db.postgres import PostgresEngine
-
+        try:
+            from clearway.db.postgres import PostgresEngine
+        except ImportError as missing:  # not there, or without the library of PostgreSQL
+            if "psycopg" not in f"{missing.name} {missing}" and "pq wrapper" not in str(missing):
+                raise
+            raise Refusal(
+                "STORAGE_CONFIGURATION",
+                "A room on PostgreSQL needs psycopg, which is not installed; install clearway[postgres], as in: "
+                'uv tool install ".[postgres]".',
+            ) from None
         engine = PostgresEngine(address, f"clearway_{project.lower()}", clock, lock_wait_ms=lock_wait_ms)
     return _opened(engine, project, home=home, clock=clock, liveness=liveness, upgrade=upgrade, make=make)
 

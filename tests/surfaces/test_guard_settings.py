@@ -188,3 +188,15 @@ def test_the_hook_of_a_subagent_keeps_to_its_own_where_the_room_decides_so(desk:
     assert "PATH_HELD" in edit("two", "src/a.py")
     assert edit("", "src/b.py") == ""
     assert edit("two", "src/b.py") == ""
+
+
+@pytest.mark.parametrize("payload", ["{", "[]", '{"hook_event_name": "PreToolUse", "tool_name": 1}'])
+def test_a_call_that_cannot_be_understood_follows_the_fail_mode_of_the_room(
+    desk: Desk, repo: Path, payload: str
+) -> None:
+    """C20: the room is that of the folder in which the hook runs, if the call names none."""
+    said = desk.run(["hook", "claude"], repo, payload)
+    assert said.stdout == "" and "guard open" in said.stderr
+    desk.command(repo, "config", "set", "fail", "closed")
+    said = desk.run(["hook", "claude"], repo, payload)
+    assert json.loads(said.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"

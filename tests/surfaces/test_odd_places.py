@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,17 @@ def test_a_machine_without_git_is_told_so_and_guards_all_the_same(terminal: Term
     assert terminal("--as", "ben", "claim", "src/a.py", PATH="/nowhere").code == "PATH_HELD"
     assert "git is not on PATH" in terminal("doctor", PATH="/nowhere").out
     assert terminal("git-hooks", "install", PATH="/nowhere").code == "STORAGE_CONFIGURATION"
+
+
+@pytest.mark.parametrize("missing", ["psycopg", "psycopg.pq"])
+def test_a_team_room_without_its_driver_says_what_to_install(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    for name in [each for each in sys.modules if each.partition(".")[0] == "psycopg" or each == "clearway.db.postgres"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+    for words in (["init", "--database", "postgresql://nobody@127.0.0.1:1/x"], ["--room", "postgresql://h/x", "room"]):
+        refused = terminal(*words)
+        assert refused.code == "STORAGE_CONFIGURATION" and "clearway[postgres]" in refused.err
+        if words[0] == "init":
+            assert terminal("init").status == 0, "nothing was begun"

@@ -109,7 +109,7 @@ def test_two_machines_share_the_room(anna: Machine, other: Callable[[], Machine]
     machine = other()
     ended = machine.run("init", "--database", postgres_dsn)
     assert ended.returncode == 0, ended.stderr
-    assert "It had 1 issues already" in ended.stdout
+    assert "It had 1 issue already" in ended.stdout
     assert machine.json("next", CLEARWAY_AGENT="bert", CLEARWAY_SESSION="b1")["display_id"] == "ISSUE-1"
     assert anna.code("next", CLEARWAY_AGENT="anna", CLEARWAY_SESSION="a1")[0] == "NOTHING_TO_CLAIM"
     assert git(machine.repo, "status", "--porcelain") == ""

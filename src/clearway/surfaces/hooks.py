@@ -269,7 +269,8 @@ def _answer_in_time(client: str, raw: bytes, within_ms: int) -> Callable[[], Non
     def late(_number: int, _frame: object) -> None:
         adapter = _adapter(client)
         call = _read(adapter, raw, os.environ, Standing())
-        decision = _failed(call, Refusal("STORAGE_BUSY", "The guard was not answered in time."), None, os.environ)
+        refusal = Refusal("STORAGE_BUSY", "The guard was not answered in time.")
+        decision = _failed(call, refusal, None, os.environ, is_late=True)
         out, err, code = adapter.answer(call, decision)
         _write(1, out)
         _write(2, decision.warning + err)
@@ -280,12 +281,14 @@ def _answer_in_time(client: str, raw: bytes, within_ms: int) -> Callable[[], Non
     return lambda: alarm.setitimer(alarm.ITIMER_REAL, 0)
 
 
-def _failed(call: ToolCall, refusal: Refusal, visit: Visit | None, environ: Mapping[str, str]) -> Decision:
+def _failed(
+    call: ToolCall, refusal: Refusal, visit: Visit | None, environ: Mapping[str, str], *, is_late: bool = False
+) -> Decision:
     """The fail mode: open with one visible, counted line; closed turns it into a refusal in the client's dialect."""
     said = sentence(refusal)
     if call.problem and call.moment == "other":
         call.moment = "before"  # what cannot be read may be a call that is about to write
-    if call.moment in _DENIABLE and fails_closed(visit, environ):
+    if call.moment in _DENIABLE and fails_closed(visit, environ, call.cwd or "", is_late=is_late):
         return Decision(deny=f"{said} (the guard is set to fail closed)")
     if "inside" not in refusal.facts:  # nothing of ours is written into a repository
         count_passage(environ, refusal.code)

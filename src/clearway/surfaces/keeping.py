@@ -30,7 +30,8 @@ def init(database: str, name: str) -> None:
         return
     files = " and ".join([config.POINTER, config.TEAM] if made.team else [config.POINTER])
     lines = [f"{made.root} has its room now, and {files} to find it by: commit {'them' if made.team else 'that file'}."]
-    lines += [f"It had {made.issues} issues already, and has them still."] if made.issues else []
+    kept = "1 issue already, and has it" if made.issues == 1 else f"{made.issues} issues already, and has them"
+    lines += [f"It had {kept} still."] if made.issues else []
     lines += [f"The empty room that was here is now {made.aside}."] if made.aside else []
     lines.append("  clearway connect                            connect your agents (shows first)")
     lines.append("  clearway issue create TITLE --status ready  give them something to do")

@@ -46,16 +46,17 @@ class Decision:
         self.context = "\n".join(filter(None, (self.context, text)))
 
 
-def fails_closed(visit: Visit | None, environ: Mapping[str, str]) -> bool:
+def fails_closed(visit: Visit | None, environ: Mapping[str, str], folder: str = "", *, is_late: bool = False) -> bool:
     """What becomes of a call that cannot be checked: what the environment says, else what the room has decided; one
-    that cannot be asked any more is remembered."""
+    that cannot be asked any more is remembered. folder: where the client works, if its call could not be understood.
+    is_late: there is no time to ask."""
     if config.flag(environ, "CLEARWAY_FAIL_CLOSED") or config.flag(environ, "AGENT_LEASE_FAIL_CLOSED"):
         return True
-    if visit is None:
-        return False
     from clearway import policy
     from clearway.surfaces.moments import failing
 
+    if visit is None:
+        return failing.is_closed_at(folder, environ, is_late=is_late)
     try:
         room = visit.home
         if room is None:

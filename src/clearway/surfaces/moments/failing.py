@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import os
 
-from clearway import policy
+from clearway import policy, repository
+from clearway.config import Caller, Settings
 from clearway.errors import Refusal
+from clearway.rooms import Rooms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from clearway.room import Room
     from clearway.surfaces.moments import Visit
 
@@ -37,6 +41,27 @@ def is_remembered(visit: Visit) -> bool:
         here = visit.folder()
         return here is not None and os.path.exists(_file(visit, visit.rooms.project_of(here)))
     except (OSError, Refusal):
+        return False
+
+
+def is_closed_at(folder: str, environ: Mapping[str, str], *, is_late: bool) -> bool:
+    """The fail mode of the room of a folder, for a call that could not be understood. is_late: what is remembered of it
+    must do."""
+    try:
+        rooms = Rooms(Settings(environ), upgrade=False, lock_wait_ms=0)
+        place = repository.holding(os.path.realpath(folder)) if os.path.isabs(folder) else None
+        project = None if place is None else rooms.known(place)
+        if place is None or project is None:
+            return False
+        try:
+            if not is_late:
+                asks = Caller("clearway", host=rooms.liveness.host)
+                told = rooms.of_repository(place).run(lambda tx: policy.value(tx, "fail"), caller=asks, writes=False)
+                return told == "closed"
+        except Exception:  # the room cannot be asked
+            pass
+        return os.path.exists(os.path.join(rooms.folder(project), _NAME))
+    except (OSError, ValueError, Refusal):
         return False
 
 
