@@ -66,7 +66,7 @@ def test_inside_an_editor_the_page_asks_by_message_only(person: Person, room: Ro
     room.ask("create_issue", "human", title="Came by the stream", status="ready")
     page.get_by_text("Came by the stream").first.wait_for()
     page.locator("a[href$='~issue/ISSUE-1']").first.click()
-    page.get_by_role("dialog").get_by_text("Split the lexer").first.wait_for()
+    page.locator(".panel").get_by_text("Split the lexer").first.wait_for()
     field = page.locator(".panel textarea").first
     field.fill("said in a frame")
     field.locator("xpath=ancestor::form").locator("button").last.click()
@@ -90,7 +90,7 @@ def test_it_goes_on_where_its_stream_broke_keeps_its_place_and_wears_the_editors
     assert resumed > seen
     project = room.rooms.of_folder(str(room.repo)).project
     page.evaluate("room => lead({room, panel: ['issue', 'ISSUE-1']})", project)
-    page.get_by_role("dialog").get_by_text("Split the lexer").first.wait_for()
+    page.locator(".panel").get_by_text("Split the lexer").first.wait_for()
     assert page.evaluate("JSON.parse(sessionStorage.getItem('kept')).place").endswith("~issue/ISSUE-1")
     for looks, theme in (
         ("vscode-dark", "dark"),
