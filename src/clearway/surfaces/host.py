@@ -10,6 +10,7 @@ One thread waits for all sockets and asks a room only what is answered at once (
 
 from __future__ import annotations
 
+import gc
 import os
 import selectors
 import socket
@@ -43,7 +44,7 @@ from clearway.surfaces.host_wire import HookFrame, Spoken
 from clearway.surfaces.host_work import Worker, Workers
 from clearway.surfaces.http_door import Door
 
-_READ_BYTES = 262_144
+_READ_BYTES = 65_536  # more would be mapped anew for each word that is said
 _TICK_SECONDS = 5.0
 _LOOK_AROUND_MS = 1_000
 _MOMENT_SECONDS = 0.01  # in which a question that waits should have its turn, or another worker
@@ -458,6 +459,7 @@ def run(settings: Settings, say: Callable[[str], None], *, stay: bool = False) -
         signal.signal(number, leave)
     say(f"host {os.getpid()} of {settings.home}, version {clearway.__version__}")
     db.read_all()
+    gc.freeze()  # what is loaded by now stays, and need not be looked through again and again
     host.serve()
     say(f"host {os.getpid()} left: {host.leaving}")
     return True

@@ -44,9 +44,7 @@ _RESERVED = "io.modelcontextprotocol/"
 class Call:
     """One call of a tool that has been asked for; or, with the `uri` of a resource, the operation that answers it."""
 
-    __slots__ = (
-        *("answered", "arguments", "cancelled", "identity", "meta", "name", "operation", "since", "told", "uri"),
-    )
+    __slots__ = ("arguments", "cancelled", "identity", "meta", "name", "operation", "since", "told", "uri")
 
     def __init__(
         self, identity: int | str, name: str, arguments: dict[str, Any], meta: dict[str, Any], since: int
@@ -58,7 +56,6 @@ class Call:
         self.operation: Operation | None = None
         self.uri = ""
         self.cancelled = False
-        self.answered = False
         self.since = since
         self.told = 0  # after how many seconds its client was last told that it is still waited for
 
@@ -164,6 +161,7 @@ class Talk:
         self._caller: Connection | None = None
         self._waiting: deque[Call] = deque()
         self._active: Call | None = None
+        self._unsaid = 0  # answers that workers are about to say
         self._turn = threading.Lock()  # whose call is made, and whether the connection is to be closed after it
         self._asking = threading.Lock()
         self._close: Callable[[], object] | None = None
@@ -207,7 +205,7 @@ class Talk:
             calls = [*([] if self._active is None else [self._active]), *(parked.call for parked in self._parked)]
         for call in calls:
             token, seconds = call.meta.get("progressToken"), (now - call.since) // 1_000
-            if token is None or call.answered or seconds < call.told + PROGRESS_SECONDS:
+            if token is None or seconds < call.told + PROGRESS_SECONDS:
                 continue
             call.told = seconds
             params = {"progressToken": token, "progress": seconds, "message": mcp.progress_sentence(seconds)}
@@ -236,7 +234,9 @@ class Talk:
         self._host.later(self._close_if_done)
 
     def _close_if_done(self) -> None:
-        if self._close is not None and self._active is None and not self._waiting and self._full is None:
+        with self._turn:
+            is_quiet = self._active is None and not self._waiting and not self._unsaid
+        if self._close is not None and is_quiet and self._full is None:
             close, self._close = self._close, None
             close()
 
@@ -336,29 +336,36 @@ class Talk:
     # --- a worker's thread --------------------------------------------------------------------------------------
 
     def _make_all(self, worker: Worker, call: Call) -> None:
-        """Make one call after the other, until none waits any more."""
+        """Make one call after the other, until none waits any more. Before an answer is said its turn is over: what its
+        client asks next need not wait for this thread to look up."""
         following: Call | None = call
         while following is not None:
             try:
-                self._make(worker, following)
+                line = self._made(worker, following)
             except Exception as error:
                 self._host.workers.complain(error)
-                self.say(refused(following.identity, _INTERNAL, "This failed by a defect of Clearway.") + "\n")
+                line = refused(following.identity, _INTERNAL, "This failed by a defect of Clearway.") + "\n"
             with self._turn:
                 following = self._active = self._waiting.popleft() if self._waiting else None
+                self._unsaid += 1
+            if line:
+                self.say(line)
+            with self._turn:
+                self._unsaid -= 1
                 is_last = following is None and self._close is not None
             if is_last:
                 self._host.later(self._close_if_done)
 
-    def _make(self, worker: Worker, call: Call) -> None:
+    def _made(self, worker: Worker, call: Call) -> str:
+        """Make a call; what there is to say now."""
         reply, line = self._answered(worker, call)
         if call.cancelled:
             self.give_back(worker, call.name, call.arguments, reply, self.client, call.meta)
-        elif reply and not call.uri and (seconds := _seconds_left(call, reply)):
+            return ""
+        if reply and not call.uri and (seconds := _seconds_left(call, reply)):
             self._park(worker, call, seconds)
-        else:
-            call.answered = True
-            self.say(line)
+            return ""
+        return line
 
     def _answered(self, worker: Worker, call: Call) -> tuple[dict[str, Any], str]:
         """The reply, empty for a refusal; and what is to be said."""

@@ -227,7 +227,7 @@ class Relay:
     def _skip_answer(self, link: Link) -> None:
         """The client has had it from the one before; unless it was lost with that one."""
         while b"\n" not in link.got:
-            part = link.connection.recv(262_144)
+            part = link.connection.recv(65_536)
             if not part:
                 raise OSError
             link.got += part
@@ -265,7 +265,7 @@ class Relay:
 
     def _from_host(self, link: Link) -> bool:
         try:
-            part = link.connection.recv(262_144)
+            part = link.connection.recv(65_536)
         except OSError:
             part = b""
         if not part:
@@ -293,7 +293,7 @@ class Relay:
 
     def _from_client(self, link: Link, waiting: Any) -> bool:
         """Whether there may be more of it."""
-        part = posix.read(0, 262_144)
+        part = posix.read(0, 65_536)
         self._in += self._after_what_is_too_long(part)
         self._take_lines(link, waiting)
         if part and len(self._in) > _LINE_BYTES_MAX and not self._leaving:
