@@ -19,7 +19,7 @@ from clearway import arguments
 from clearway.arguments import Choice, Many, Whole
 from clearway.catalog import OPERATIONS
 from clearway.errors import Refusal
-from clearway.surfaces import asking, commands, index, looking, menu, options, shortcut, words
+from clearway.surfaces import asking, boards, commands, index, looking, menu, options, shortcut, words
 from clearway.surfaces.spelling import COMMANDS, Slot
 
 VALUES = ["x", "", "-", "--", "-1", "--json", "ISSUE-1", "@x", "a b", "--status", "ü", "0", "=", "--title=x"]
@@ -61,12 +61,13 @@ def readers(monkeypatch: pytest.MonkeyPatch) -> None:
         raise Understood(command.words, sorted(typed.items()), run.as_json, run.agent, run.directory, run.room)
 
     def look(name: str) -> Any:
-        def seen(run: asking.Run) -> None:
+        def seen(run: asking.Run, *_: Any) -> None:
             raise Understood(name, run.as_json, run.agent, run.directory, run.room)
 
         return seen
 
     monkeypatch.setattr(asking.Run, "perform", perform)
+    monkeypatch.setattr(boards, "show", look("board"))
     monkeypatch.setattr(looking, "status", look("status"))
     monkeypatch.setattr(looking, "overview", look("overview"))
     monkeypatch.setattr(sys, "stdout", open("/dev/null", "w"))  # noqa: SIM115
@@ -85,7 +86,7 @@ def typed(slot: Slot) -> st.SearchStrategy[list[str]]:
 @st.composite
 def lines(draw: st.DrawFn) -> list[str]:
     """A line that is nearly right: a command, some of its slots, and now and then something else."""
-    name = draw(st.sampled_from([*COMMANDS, "status", ""]))
+    name = draw(st.sampled_from([*COMMANDS, "status", "board", ""]))
     line = draw(st.lists(st.sampled_from(ALWAYS), max_size=2)) if draw(st.booleans()) else []
     line += name.split()
     slots = COMMANDS[name].slots if name in COMMANDS else []
@@ -106,7 +107,7 @@ def test_a_line_means_the_same_to_both_readers(readers: None, line: list[str]) -
 @pytest.mark.parametrize(
     "line",
     [
-        "", "status", "--json status", "owner a", "--as anna claim a b --purpose x",
+        "", "status", "--json status", "board", "--json board", "owner a", "--as anna claim a b --purpose x",
         "claim a --ttl 30m --as anna --json",
         "release", "release a b", "issue list --status ready --status open --limit 5", "issue --json show 1", "next",
         "issue create T --no-create-missing-labels", "issue claim 1 --no-context", "why a", "changes --since 4",
@@ -142,7 +143,7 @@ def test_a_plain_line_loads_its_noun_and_no_library(terminal: Terminal, line: st
     assert ("clearway.arguments" in loaded) == bool(nouns)
 
 
-@pytest.mark.parametrize("line", ["status", "room", "issue show 1", "issue why 1", "why held.txt", "cost", ""])
+@pytest.mark.parametrize("line", ["status", "room", "issue show 1", "issue why 1", "why held.txt", "cost", "board", ""])
 def test_a_look_loads_no_library(terminal: Terminal, line: str) -> None:
     terminal("issue", "create", "Work")
     loaded, ended = _loads(terminal, line)
@@ -185,7 +186,9 @@ def test_the_index_knows_who_tells_a_person_each_answer() -> None:
 
 def test_every_word_of_the_menu_has_its_command_and_its_summary() -> None:
     listed = {word: about for _, entries in menu.sections() for word, about in entries.items()}
-    own = {word: command.get_short_help_str(200) for word, command in words.BY_NAME.items()}
+    made = {word: words.BY_NAME.get(word) for word in words.BY_NAME}
+    assert all(command is not None and command.name == word for word, command in made.items())
+    own = {word: command.get_short_help_str(200) for word, command in made.items() if command is not None}
     for word, about in own.items():
         assert listed[word] == about
     assert set(listed) == {*own, *(words.partition(" ")[0] for words in COMMANDS)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from clearway.catalog import OPERATIONS
 from clearway.clock import iso
-from clearway.surfaces import drawings
+from clearway.surfaces import drawings, pages
 from clearway.surfaces.asking import Run
 from clearway.surfaces.pages import Document
 from clearway.surfaces.render import Paper, Result, path
@@ -24,6 +24,13 @@ _TITLES = {
     "open": "Open",
     "done": "Finished lately",
 }
+
+
+def show(run: Run, form: str | None = None, output: str | None = None) -> None:
+    """Publish it as it is asked for."""
+    how = pages.form_of(form, output, as_json=run.as_json and output is None)
+    found = gathered(run)
+    pages.publish(run, document(found, run.paper), found, how, output)
 
 
 def gathered(run: Run) -> Result:

@@ -83,7 +83,7 @@ def _made(word: str) -> click.Command | None:
 def _made_below(word: str, second: str) -> click.Command | None:
     if f"{word} {second}" in COMMANDS:
         return _command(COMMANDS[f"{word} {second}"], second)
-    return words.BELOW.get(word, {}).get(second)
+    return words.BELOW[word].get(second) if word in words.BELOW else None
 
 
 def _summary(word: str, second: str) -> str:

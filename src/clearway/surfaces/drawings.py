@@ -6,10 +6,12 @@ classes, whose colours the page gives. Titles are cut and escaped; nothing in a 
 
 from __future__ import annotations
 
-from typing import Any
-
 from clearway.surfaces.pages import Html, in_html
 from clearway.surfaces.tables import cut
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _WIDE, _HIGH = 216, 42
 _GAP, _STEP = 56, 12

@@ -8,10 +8,7 @@ editor opened, so what others did meanwhile is not overwritten.
 from __future__ import annotations
 
 import os
-import shlex
-import subprocess
 import sys
-import tempfile
 from typing import Any
 
 import click
@@ -49,6 +46,8 @@ def is_wanted(command: Command, given: dict[str, Any]) -> bool:
 
 def perform(run: Run, command: Command, given: dict[str, Any]) -> dict[str, Any] | None:
     """Let the texts be written, then ask; None when nothing was written or nothing is different."""
+    import tempfile
+
     slots = [slot for slot in command.slots if is_long(slot.kind) or slot.name == "title"]
     before = _current(run, command, given, slots)
     shown = {slot.name: given.get(slot.name) or before.get(slot.name, "") for slot in slots}
@@ -136,6 +135,9 @@ def _heading(slot: Slot) -> str:
 
 
 def _edit(file: str, environ: Any) -> None:
+    import shlex
+    import subprocess
+
     editor = environ.get("VISUAL") or environ.get("EDITOR") or ("vi" if sys.stdin.isatty() else "")
     if not editor:
         raise Refusal("INVALID_ARGUMENT", "EDITOR is not set: say which editor you write in.")

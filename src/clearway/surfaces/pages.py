@@ -7,17 +7,18 @@ what they could mean there, so no title can forge a heading, a link, a mention o
 
 from __future__ import annotations
 
-import html
 import os
-import tempfile
-from collections.abc import Sequence
-from typing import Any
 
 from clearway import wire
 from clearway.errors import Refusal
 from clearway.surfaces.asking import Run, say, say_json
 from clearway.surfaces.render import Paper
 from clearway.untrusted import escaped, folded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 FORMATS = ("text", "markdown", "html", "json")
 _BY_ENDING = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown", ".json": "json"}
@@ -156,7 +157,8 @@ class Document:
 
 def in_html(text: str, chars: int = _CHARS) -> str:
     """A text of others inside an element, or inside quotes of an attribute."""
-    return html.escape(folded(text, chars))
+    said = folded(text, chars).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return said.replace('"', "&quot;").replace("'", "&#x27;")  # as the library does, which needs a millisecond to load
 
 
 def in_markdown(text: str, chars: int = _CHARS) -> str:
@@ -203,6 +205,8 @@ def form_of(given: str | None, output: str | None, *, as_json: bool) -> str:
 def keep(file: str, text: str) -> None:
     """Write a file whole or not at all; what stood there before is replaced. A link is followed, and a device or a pipe
     is written to."""
+    import tempfile
+
     try:
         if os.path.exists(file) and not os.path.isfile(file):
             with open(file, "w", encoding="utf-8", errors="backslashreplace") as opened:

@@ -18,12 +18,9 @@ FORMATS = "text|markdown|html|json"
 @click.option("--format", "form", metavar=FORMATS, help="[default: by the file's name, else text]")
 def board(output: str | None, form: str | None) -> None:
     """Show the project as it is now: what is in work, in review, blocked, ready, open and finished lately."""
-    from clearway.surfaces import boards, pages
+    from clearway.surfaces import boards
 
-    run = this_run()
-    how = pages.form_of(form, output, as_json=run.as_json and output is None)
-    found = boards.gathered(run)
-    pages.publish(run, boards.document(found, run.paper), found, how, output)
+    boards.show(this_run(), form, output)
 
 
 @click.command()

@@ -21,15 +21,16 @@ if TYPE_CHECKING:
     from clearway.surfaces.spelling import Slot
 
 _HELP = (["--help"], ["-h"])
+_LOOKS = (["status"], ["board"])
 _MANNERS = {"--as": "agent", "-C": "directory", "--room": "room"}
 
 
 class Line:
-    """A command line that was understood. command: None where only a look around was asked for."""
+    """A command line that was understood. command: None where only a look around was asked for; looks: at what."""
 
     def __init__(self) -> None:
         self.command: Command | None = None
-        self.looks = False
+        self.looks = ""
         self.given: dict[str, Any] = {}
         self.as_json = False
         self.manners: dict[str, str] = {}
@@ -70,8 +71,8 @@ def understood(words: list[str]) -> Line | None:
     rest = _after_manners(line, words)
     if rest is None:
         return None
-    if not rest or rest == ["status"]:
-        line.looks = bool(rest)
+    if not rest or rest in _LOOKS:
+        line.looks = "".join(rest)
         return line
     found = _command(line, rest)
     if found is None:
@@ -83,6 +84,11 @@ def understood(words: list[str]) -> Line | None:
 def _do(line: Line, run: Run) -> int:
     if line.command is not None:
         return run.answer(line.command.operation, run.perform(line.command, line.given), line.command.words)
+    if line.looks == "board":
+        from clearway.surfaces import boards
+
+        boards.show(run)
+        return 0
     from clearway.surfaces import looking
 
     if line.looks:

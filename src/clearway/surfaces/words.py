@@ -1,8 +1,12 @@
-"""The words of the command line that stand for no operation: setting up, and what clients start."""
+"""The words of the command line that stand for no operation: setting up, and what clients start.
+
+Where each of them is; it is loaded when it is typed, for a word may need half the standard library.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any, cast
 
 import click
@@ -10,22 +14,7 @@ import click
 from clearway import config, wire
 from clearway.catalog import OPERATIONS
 from clearway.errors import Refusal
-from clearway.surfaces import (
-    committing,
-    forecasting,
-    graphics,
-    http_words,
-    interchange,
-    keeping,
-    looking,
-    notifying,
-    planning,
-    providers,
-    publishing,
-    spelling,
-    standing,
-    working,
-)
+from clearway.surfaces import looking, spelling
 from clearway.surfaces.asking import Run, mention, say, say_json
 from clearway.surfaces.options import this_run
 from clearway.untrusted import folded
@@ -53,7 +42,7 @@ def call(operation: str, arguments_json: str) -> None:
         raise Refusal("INVALID_ARGUMENT", f"The arguments are not JSON: {folded(str(error), 200)}.") from None
     if not isinstance(given, dict):
         raise Refusal("INVALID_ARGUMENT", "The arguments must be one JSON object.")
-    say_json(run.rooms.ask(OPERATIONS[operation], cast("dict[str, Any]", given), run.caller))
+    say_json(run.asked(OPERATIONS[operation], cast("dict[str, Any]", given)))
 
 
 # --- setting up -------------------------------------------------------------------------------------------------
@@ -96,6 +85,8 @@ def connect(
         scope_note=scope_note,
     )
     if git_hooks:
+        from clearway.surfaces import committing
+
         for sentence in committing.beside_clients(run, write=write):
             mention(sentence)
     _show_changes(run, planned, written=write)
@@ -359,18 +350,43 @@ def hook(client: str | None) -> None:
     click.echo("clearway: guard open (name the client whose event this is)", err=True)
 
 
-BY_NAME = {
-    command.name or "": command
-    for command in (
-        *(keeping.init, keeping.backup, keeping.restore_backup, keeping.prune, committing.git_hooks),
-        interchange.import_other,
-        providers.provider,
-        notifying.notify,
-        *(connect, disconnect, doctor, simulate, uninstall, status, history, wait, codex_wake, restore),
-        *(forecasting.forecast, graphics.graph, planning.plan, publishing.board, publishing.incident),
-        *(publishing.report, publishing.top),
-        *(call, completion, host, mcp, hook, standing.service, working.worker, web, http_words.serve, http_words.token),
-    )
-}
+class Words:
+    """Commands by their words, each loaded when it is asked for."""
 
-BELOW = {"project": {"export": interchange.export, "import": interchange.import_project}}
+    def __init__(self, places: dict[str, str]) -> None:
+        self._places = places
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def get(self, word: str) -> click.Command | None:
+        if word not in self._places:
+            return None
+        module, _, name = self._places[word].partition(".")
+        return getattr(__import__(f"clearway.surfaces.{module}", fromlist=(name,)), name)
+
+
+BY_NAME = Words(
+    {
+        **{word: f"words.{word}" for word in ("connect", "disconnect", "doctor", "simulate", "uninstall", "status")},
+        **{word: f"words.{word}" for word in ("history", "wait", "restore", "call", "completion", "host", "mcp")},
+        **{word: f"words.{word}" for word in ("hook", "web")},
+        **{word: f"publishing.{word}" for word in ("board", "incident", "report", "top")},
+        **{word: f"http_words.{word}" for word in ("serve", "token")},
+        **{word: f"keeping.{word.replace('-', '_')}" for word in ("init", "backup", "restore-backup", "prune")},
+        "codex-wake": "words.codex_wake",
+        "forecast": "forecasting.forecast",
+        "git-hooks": "committing.git_hooks",
+        "graph": "graphics.graph",
+        "import": "interchange.import_other",
+        "notify": "notifying.notify",
+        "plan": "planning.plan",
+        "provider": "providers.provider",
+        "service": "standing.service",
+        "worker": "working.worker",
+    }
+)
+BELOW = {"project": Words({"export": "interchange.export", "import": "interchange.import_project"})}
