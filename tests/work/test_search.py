@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,20 @@ def test_accents_do_not_matter(agent: Agent) -> None:
 
     for word in ("cafe", "café", "cafe\u0301", "UBER", "Über*"):
         assert found(agent, word) == ["ISSUE-1"], word
+
+
+SCRIPTS = ("हिन्दी", "தமிழ்", "がんばる", "パーサ", "한국어", "العَرَبِيَّة", "עִבְרִית", "ภาษาไทย", "Việt", "йод", "日本語")
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_every_script_is_found_however_it_is_typed(agent: Agent, form: Any) -> None:
+    """Both engines; signs of vowels belong to their word, and letters may come in parts."""
+    for word in SCRIPTS:
+        made(agent, f"{word} now")
+    typed = [unicodedata.normalize(form, word) for word in SCRIPTS]
+    assert [found(agent, word) for word in typed] == [[f"ISSUE-{number}"] for number in range(1, len(SCRIPTS) + 1)]
+    assert found(agent, f'"{typed[0]} now"') == found(agent, f"{typed[0][:2]}*") == ["ISSUE-1"]
+    assert found(agent, typed[2], issue_id="ISSUE-3") == ["ISSUE-3"]
 
 
 def test_titles_come_first_then_the_newest(agent: Agent) -> None:

@@ -129,8 +129,9 @@ class Term:
 
     @property
     def for_postgres(self) -> str:
-        words = [f"'{word}'" for word in _indexed(self.raw)]
-        return f"({' <-> '.join(words)}{':*' if self.begins else ''})"
+        # The server cuts words as it did for its index: how it reads signs beyond ASCII hangs on its locale.
+        words = [word for word in _apart(self.raw).translate(_BLANKS).split(" ") if word]
+        return "(" + " <-> ".join(f"'{word}'" for word in words) + (":*)" if self.begins else ")")
 
     def is_in(self, words: list[str]) -> bool:
         """Whether a text of these words has it."""
@@ -149,6 +150,7 @@ class Term:
 
 
 _PUNCTUATION = ",.;:!?()[]{}<>'`\"*"
+_BLANKS = {place: " " for place in range(128) if not chr(place).isalnum()}
 
 
 class Question:
@@ -158,6 +160,7 @@ class Question:
     __slots__ = ("groups", "unwanted")
 
     def __init__(self, text: str) -> None:
+        text = _composed(text)
         self.groups: list[list[Term]] = []
         self.unwanted: list[Term] = []
         joined = False
@@ -246,13 +249,29 @@ def _words(text: str) -> list[str]:
 
 
 def _indexed(text: str) -> list[str]:
-    """The same as PostgreSQL's index has them: without accents, and with names for some signs."""
-    import unicodedata
+    """The same as the indexes have them: without accents, and with names for some signs."""
+    return _words(_apart(text))
 
+
+def _apart(text: str) -> str:
+    """As PostgreSQL's index has a text: without accents, and with names for some signs."""
     for sign, word in _SIGNS.items():
         text = text.replace(sign, word)
+    if text.isascii():
+        return text
+    import unicodedata
+
     apart = unicodedata.normalize("NFD", text)
-    return _words("".join(letter for letter in apart if not "\u0300" <= letter <= "\u036f"))
+    return "".join(letter for letter in apart if not "\u0300" <= letter <= "\u036f")
+
+
+def _composed(text: str) -> str:
+    """Letters as nearly everybody writes them; SQLite's index takes them as they are written."""
+    if text.isascii():
+        return text
+    import unicodedata
+
+    return unicodedata.normalize("NFC", text)
 
 
 def _found(
