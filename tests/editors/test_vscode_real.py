@@ -273,3 +273,25 @@ def test_each_folder_of_a_window_has_its_room(editor: Editor, page: Any, tmp_pat
     assert sorted(rooms.locator("option").all_inner_texts()) == ["repository", "second"]
     page.locator(".pane-body .monaco-list-row", has_text="Work of repository").first.click()
     expect(frame.get_by_role("heading", name="Work of repository")).to_be_visible()
+
+
+def test_in_a_workspace_that_is_not_trusted_nothing_runs(editor: Editor, page: Any, tmp_path: Path) -> None:
+    """The folder names a program of its own in its settings, and has it beside them."""
+    from playwright.sync_api import expect
+
+    editor.clearway("init")
+    ran, program = tmp_path / "ran", editor.repository / "program"
+    program.write_text(f'#!/bin/sh\ntouch {ran}\nexec {CLEARWAY} "$@"\n')
+    program.chmod(0o755)
+    (editor.repository / ".vscode").mkdir()
+    (editor.repository / ".vscode" / "settings.json").write_text(json.dumps({"clearway.program": str(program)}))
+    editor.set(**{"security.workspace.trust.enabled": True})
+    page.goto(editor.begin())
+    expect(page.locator(".statusbar-item", has_text="Restricted Mode")).to_be_visible()
+    expect(page.locator(".explorer-folders-view .monaco-list-row", has_text="auth.py")).to_be_visible()
+    assert page.locator(".statusbar-item", has_text="held").count() == 0
+    assert not ran.exists()
+    page.locator(".statusbar-item", has_text="Restricted Mode").click()
+    page.get_by_role("button", name="Trust", exact=True).click()
+    expect(page.locator(".statusbar-item", has_text="0 held")).to_be_visible()
+    assert ran.exists(), "a person who trusts a folder trusts the program that it names"
