@@ -34,10 +34,11 @@ export function Ago({at, bare}) {
 export const Hour = ({at}) => html`<time datetime=${at}>${hour(at)}</time>`
 
 // A lease that drains. A sign of life refills it; one that is over fades.
+const STEPS = 64 // in which a bar drains: what it shows changes seldom, and so does the page
 export function Lease({until, seconds, quiet}) {
-  useTick(2000)
+  useTick(seconds > 120 ? 10e3 : 2e3)
   const ms = Date.parse(until) - Date.now()
-  const part = Math.max(0, Math.min(1, ms / (seconds * 1000)))
+  const part = Math.round(STEPS * Math.max(0, Math.min(1, ms / (seconds * 1000)))) / STEPS
   const text = ms > 0 ? left(until) : 'over'
   return html`<span class=${'lease' + (ms <= 0 ? ' over' : '')} data-until=${until} data-seconds=${seconds}>
     <span class="bar" role="img" aria-label=${`lease, ${text} left`}><i style=${{transform: `scaleX(${part})`}}></i></span>${!quiet && html`<small>${text}</small>`}</span>`
