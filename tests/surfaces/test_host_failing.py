@@ -8,6 +8,7 @@ import resource
 import shlex
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -180,6 +181,27 @@ def test_a_client_that_can_write_nothing_is_served_over_the_socket(desk: Desk) -
     assert (alone.returncode, alone.stdout, alone.stderr.count(b"\n")) == (0, b"", 1)
     assert b"guard open (STORAGE_FAILURE" in alone.stderr
     assert b"held.txt is held by alpha" in desk.edit("held.txt", no_file_grows).stdout
+
+
+def test_a_command_that_can_write_nothing_is_served_over_the_socket(desk: Desk) -> None:
+    """C37: without it a sentence and an exit status."""
+
+    def command(*words: str) -> tuple[int, bytes, bytes]:
+        ran = [sys.executable, "-m", "clearway.surfaces.cli", *words]
+        done = subprocess.run(
+            ran, env=desk.environ, cwd=desk.repo, capture_output=True, timeout=60, preexec_fn=no_file_grows
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    with hosted(desk.environ):
+        assert command("--as", "ben", "claim", "free.txt")[::2] == (0, b"")
+        assert command("issue", "create", "Ship")[:2] == (0, b"ISSUE-1 created (open).\n")
+        assert command("call", "add_comment", '{"issue_id": "ISSUE-1", "content": "Now"}')[0] == 0
+        status, _, said = command("--as", "ben", "claim", "held.txt")
+        assert (status, said.partition(b":")[0]) == (4, b"PATH_HELD")
+    assert desk.holder("free.txt").startswith("=ben@")
+    status, _, said = command("issue", "create", "Sink")
+    assert (status, said.partition(b":")[0], said.count(b"\n")) == (5, b"STORAGE_FAILURE", 1)
 
 
 def test_a_host_whose_disk_is_full_is_gone_round(desk: Desk) -> None:

@@ -129,6 +129,14 @@ def _detach(command: list[str], environ: dict[str, str], log: int) -> None:
         os._exit(1)
 
 
+def can_write(home: str) -> bool:
+    try:
+        prove_a_write(home)
+    except Refusal:
+        return False
+    return True
+
+
 def prove_a_write(home: str) -> None:
     """Write something below a home and take it away again. Raises Refusal if that cannot be."""
     folder = host_wire.folder(home)
