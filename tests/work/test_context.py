@@ -40,6 +40,7 @@ def test_a_context_tells_the_issue_with_its_texts_and_what_was_left_behind(world
         reason_details="Dangling else.",
         next_steps=["Choose a rule"],
         verification=["ran the suite"],
+        artifacts=[{"type": "branch", "uri": "parser", "title": "Half of it"}],
     )
 
     context = second.ask("get_work_context", issue_id="ISSUE-1")
@@ -53,6 +54,7 @@ def test_a_context_tells_the_issue_with_its_texts_and_what_was_left_behind(world
     assert (previous["status"], previous["failure_code"]) == ("failed", "invalid_requirements")
     assert (previous["result_summary"], previous["next_steps"]) == ("Ambiguous grammar.", ["Choose a rule"])
     assert (previous["reason_details"], previous["verification"]) == ("Dangling else.", ["ran the suite"])
+    assert previous["artifacts"] == [{"type": "branch", "uri": "parser", "title": "Half of it"}]
     assert (context["truncated"], context["truncated_sections"]) == (False, [])
     assert list(context)[:2] == ["issue", "checkpoint"]
 

@@ -224,6 +224,7 @@ def _previous_lines(attempt: Result, paper: Paper) -> list[str]:
     ]
     lines += [body(attempt[name]) for name in ("result_summary", "reason_details") if attempt.get(name)]
     lines += [f"  verified: {folded(step, 1_000)}" for step in attempt.get("verification", [])]
+    lines += [f"  left: {made['type']} {folded(made['uri'], 200)}" for made in attempt.get("artifacts", [])]
     return lines + [f"  next: {folded(step, 1_000)}" for step in attempt.get("next_steps", [])]
 
 

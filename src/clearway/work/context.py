@@ -29,6 +29,7 @@ CHANGES_MAX = 10
 DECISIONS_MAX = 10
 ANSWERS_MAX = 10
 COMMENTS_MAX = 10
+ARTIFACTS_MAX = 10
 COMMENT_CHARS = 2_000
 # Which sections give way first, and to how many bytes a long text in them is cut before it is dropped.
 _GIVING_WAY = (
@@ -210,6 +211,9 @@ def _previous(tx: Tx, issue: str) -> dict[str, Any] | None:
     for name in ("next_steps", "verification"):
         if row[name]:
             shown[name] = wire.loads(row[name])
+    made = tx.all(SQL.artifacts, issue=issue, attempt=row.id, limit=ARTIFACTS_MAX)
+    if made:
+        shown["artifacts"] = [{name: each[name] for name in ("type", "uri", "title") if each[name]} for each in made]
     seen = evidence.of_attempt(tx, row.id)
     return shown if seen is None else {**shown, "evidence": seen}
 

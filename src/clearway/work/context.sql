@@ -23,6 +23,9 @@ SELECT id, CASE WHEN status = 'active' THEN 'expired' ELSE status END AS status,
 FROM attempt WHERE issue = :issue AND (status <> 'active' OR instr(:gone, id) > 0)
 ORDER BY fence DESC LIMIT 1
 
+-- name: artifacts
+SELECT type, uri, title FROM artifact WHERE issue = :issue AND attempt = :attempt ORDER BY id DESC LIMIT :limit
+
 -- name: neighbours
 SELECT a.number, a.title, a.agent FROM live_attempt a
 WHERE a.issue <> :issue AND a.session <> :session AND instr(:gone, a.id) = 0
