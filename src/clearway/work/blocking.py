@@ -32,3 +32,17 @@ def recount_around(tx: Tx, issue: str) -> None:
 def blockers(tx: Tx, issue: str, limit: int) -> list[Row]:
     """What an issue waits for, the most urgent first."""
     return tx.all(SQL.blockers, issue=issue, limit=limit)
+
+
+def leads(after: dict[str, set[str]], start: str, goal: str) -> bool:
+    """Whether one comes from a start to a goal, going on to whatever stands after each."""
+    seen = {start}
+    ahead = [start]
+    while ahead:
+        place = ahead.pop()
+        if place == goal:
+            return True
+        fresh = after.get(place, set()) - seen
+        seen |= fresh
+        ahead += fresh
+    return False

@@ -21,6 +21,7 @@ from clearway.limits import (
 )
 from clearway.op import op
 from clearway.untrusted import quoted
+from clearway.work import blocking
 from clearway.work import decisions as deciding
 from clearway.work import issues as stored
 from clearway.work import labels as labelling
@@ -301,7 +302,7 @@ class _Plan:
             for row in self._tx.all(SQL.held_up, starts=wire.dumps(starts), goals=wire.dumps(goals)):
                 after.setdefault(row.start, set()).add(row.id)
         for place, (source, target, _) in blocks.items():
-            if _leads(after, target, source):
+            if blocking.leads(after, target, source):
                 message = "closes a circle: what it blocks already blocks its source, itself or through others"
                 self.fault("relations", place, "", "BLOCKS_CYCLE", message)
             else:
@@ -361,19 +362,6 @@ class _Plan:
         where = name if place is None else f"{name}[{place}]"
         at = {} if place is None else {"index": place}
         self.errors.append({**at, "field": f"{where}.{field}" if field else where, "code": code, "message": message})
-
-
-def _leads(after: dict[str, set[str]], start: str, goal: str) -> bool:
-    seen = {start}
-    ahead = [start]
-    while ahead:
-        place = ahead.pop()
-        if place == goal:
-            return True
-        fresh = after.get(place, set()) - seen
-        seen |= fresh
-        ahead += fresh
-    return False
 
 
 def _new(place: int) -> str:

@@ -204,19 +204,20 @@ def _labels(tx: Tx) -> Iterator[dict[str, Any]]:
 
 
 def _issues(tx: Tx) -> Iterator[dict[str, Any]]:
-    from clearway.work import transfer_writing
+    from clearway.work import transfer_survey, transfer_writing
     from clearway.work.transfer_records import HISTORY, PAST, history_of
     from clearway.work.transfer_survey import as_value
 
     after = ""
     types = wire.dumps([*HISTORY, PAST])
-    while rows := tx.all(SQL.issues, after=after, limit=_PAGE):
-        after = rows[-1].id
+    while page := tx.all(SQL.issues, after=after, limit=_PAGE):
+        after = page[-1].id
+        ids = wire.dumps([row.id for row in page])
         past: dict[str, list[dict[str, Any]]] = {}
-        for event in tx.all(transfer_writing.SQL.history, ids=wire.dumps([row.id for row in rows]), types=types):
+        for event in tx.all(transfer_writing.SQL.history, ids=ids, types=types):
             told, data = history_of(event.type, wire.loads(event.data))
             past.setdefault(event.issue, []).append({"type": told, "at": event.at, "agent": event.agent, "data": data})
-        for row in rows:
+        for row in tx.all(transfer_survey.SQL.issues_named, ids=ids):
             history = sorted(past.get(row.id, ()), key=lambda each: (each["at"], each["type"], wire.dumps(each)))
             value = _written(as_value(row))
             yield {**value, "history": [_written(each) for each in history]} if history else value

@@ -4,14 +4,9 @@
 -- name: labels
 SELECT name, normal, description, created_wall FROM label WHERE normal > :after ORDER BY normal LIMIT :limit
 
+-- What is told of each is asked as a survey asks it.
 -- name: issues
-SELECT i.id, i.number, i.type, i.title, i.description, i.acceptance_criteria, i.status, i.priority, i.parent,
-  i.blocked_reason, i.needs, i.version, i.created_wall, i.updated_wall, i.closed_wall, i.archived_wall,
-  coalesce((SELECT s.agent FROM session s WHERE s.id = i.created_by), i.created_by) AS created_by,
-  (SELECT json_group_array(l.name) FROM issue_label il JOIN label l ON l.id = il.label WHERE il.issue = i.id) AS labels,
-  (SELECT json_group_array(p.path) FROM issue_path p WHERE p.issue = i.id) AS paths,
-  EXISTS (SELECT 1 FROM attempt a WHERE a.issue = i.id AND a.status = 'active') AS held
-FROM issue i WHERE i.id > :after ORDER BY i.id LIMIT :limit
+SELECT id FROM issue WHERE id > :after ORDER BY id LIMIT :limit
 
 -- name: relations
 SELECT r.source, r.target, r.type, r.created_wall,

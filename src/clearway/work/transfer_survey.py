@@ -9,6 +9,7 @@ as a conflict. A second survey of the same document after its import finds nothi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from clearway import wire
@@ -16,6 +17,7 @@ from clearway.db import Row, Statement, statements
 from clearway.lifecycle import PRIORITIES, TERMINAL
 from clearway.limits import IMPORT_CONFLICTS_SHOWN, IMPORT_RECORDS_MAX
 from clearway.untrusted import quoted
+from clearway.work import blocking
 from clearway.work.transfer_documents import Faults, Unreadable
 from clearway.work.transfer_records import ORDER, SHAPES
 
@@ -27,28 +29,17 @@ TOGETHER = 500  # records that are looked up with one question
 Relation = tuple[str, str, str]
 
 
+@dataclass(slots=True)
 class Item:
     """One record of a document: its kind, its fields, and where it stands. names: what fields are called there. soft:
     a relation that is left out where it would close a circle."""
 
-    __slots__ = ("line", "names", "path", "record", "soft", "value")
-
-    def __init__(
-        self,
-        record: str,
-        value: Any,
-        path: str,
-        line: int = 0,
-        names: dict[str, str] | None = None,
-        *,
-        soft: bool = False,
-    ) -> None:
-        self.record = record
-        self.value = value
-        self.path = path
-        self.line = line
-        self.names = names
-        self.soft = soft
+    record: str
+    value: Any
+    path: str
+    line: int = 0
+    names: dict[str, str] | None = None
+    soft: bool = field(default=False, kw_only=True)
 
 
 class Conflicts:
@@ -272,10 +263,10 @@ class Survey:
     def _attempts(self, read: list[tuple[Item, dict[str, Any]]]) -> None:
         for item, value in read:
             self._need(item, "issue", "issue", value["issue"])
-            for status, field in (("failed", "failure_code"), ("interrupted", "interruption_code")):
-                if (value["status"] == status) != (field in value):
+            for status, reason in (("failed", "failure_code"), ("interrupted", "interruption_code")):
+                if (value["status"] == status) != (reason in value):
                     code = "REQUIRED" if value["status"] == status else "FORBIDDEN"
-                    self._fault(item, field, code, f"goes with status {status}, and only with that")
+                    self._fault(item, reason, code, f"goes with status {status}, and only with that")
         self._passes("attempt", read, SQL.known_attempt)
 
     def _notes(self, read: list[tuple[Item, dict[str, Any]]]) -> None:
@@ -367,7 +358,7 @@ class Survey:
             after.setdefault(source, set()).add(target)
         for source, target, item in hard_first:
             if source in turning and target in turning and (source, target) in self._new_blocks:
-                if _leads(after, target, source):
+                if blocking.leads(after, target, source):
                     self._leave_apart(source, target, item)
                     continue
             after.setdefault(source, set()).add(target)
@@ -476,19 +467,6 @@ def _turning(edges: Iterable[tuple[str, str]]) -> set[str]:
                     if not open_ends[other]:
                         ready.append(other)
     return left
-
-
-def _leads(after: dict[str, set[str]], start: str, goal: str) -> bool:
-    seen = {start}
-    ahead = [start]
-    while ahead:
-        node = ahead.pop()
-        if node == goal:
-            return True
-        fresh = after.get(node, set()) - seen
-        seen |= fresh
-        ahead += fresh
-    return False
 
 
 def _chunks(items: Iterable[Item]) -> Iterator[tuple[str, list[tuple[Item, str]]]]:

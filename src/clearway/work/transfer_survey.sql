@@ -50,4 +50,4 @@ SELECT i.id, i.number, i.type, i.title, i.description, i.acceptance_criteria, i.
   (SELECT json_group_array(l.name) FROM issue_label il JOIN label l ON l.id = il.label WHERE il.issue = i.id) AS labels,
   (SELECT json_group_array(p.path) FROM issue_path p WHERE p.issue = i.id) AS paths,
   EXISTS (SELECT 1 FROM attempt a WHERE a.issue = i.id AND a.status = 'active') AS held
-FROM issue i WHERE i.id IN (SELECT value FROM json_each(CAST(:ids AS TEXT)))
+FROM issue i WHERE i.id IN (SELECT value FROM json_each(CAST(:ids AS TEXT))) ORDER BY i.id

@@ -8,6 +8,7 @@ given anew. All of it is one transaction: nothing is half-written.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from clearway import wire
@@ -35,33 +36,19 @@ _TITLE_FIRST = ("title", "description", "acceptance_criteria")
 _MADE, _CHANGED, _RELATED, _SAID, _WORKED, _NOTED, _ASKED, _LOOKED = range(8)
 
 
+@dataclass(slots=True)
 class _Told:
     """One event that is still to be written, and the row that is to know its number."""
 
-    __slots__ = ("agent", "at", "attempt", "data", "issue", "known_by", "place", "rank", "type")
-
-    def __init__(
-        self,
-        at: int,
-        rank: int,
-        place: int,
-        told: str,
-        agent: str,
-        data: Value,
-        *,
-        issue: str | None,
-        attempt: str | None = None,
-        known_by: tuple[Statement, str] | None = None,
-    ) -> None:
-        self.at = at
-        self.rank = rank
-        self.place = place
-        self.type = told
-        self.agent = agent
-        self.data = data
-        self.issue = issue
-        self.attempt = attempt
-        self.known_by = known_by
+    at: int
+    rank: int
+    place: int
+    type: str
+    agent: str
+    data: Value
+    issue: str | None = field(kw_only=True)
+    attempt: str | None = field(default=None, kw_only=True)
+    known_by: tuple[Statement, str] | None = field(default=None, kw_only=True)
 
 
 class Writing:
@@ -151,10 +138,14 @@ class Writing:
         self._put(SQL.write_issue, id=issue, number=number, created_by=author, created_wall=made, **columns)
         self._surround(value)
         told = {"number": number, "title": value["title"], "type": value["type"], "status": value["status"]}
-        self._past(made, _MADE, place, "issue_created", value["created_by"], {**told, "imported": True}, issue=issue)
+        self._past(
+            _Told(made, _MADE, place, "issue_created", value["created_by"], {**told, "imported": True}, issue=issue)
+        )
         if "archived_at" in value:
             author = value["created_by"]
-            self._past(value["archived_at"], _CHANGED, place, "issue_archived", author, {"imported": True}, issue=issue)
+            self._past(
+                _Told(value["archived_at"], _CHANGED, place, "issue_archived", author, {"imported": True}, issue=issue)
+            )
         self._history(value, place, set())
         self._issues.append((issue, {**told, "source": self._source, "imported": True}, True))
 
@@ -184,7 +175,9 @@ class Writing:
             self._issues.append((issue, {**facts, "source": self._source, "imported": True}, False))
         if ("archived_at" in before) != ("archived_at" in value):
             told = "issue_archived" if "archived_at" in value else "issue_unarchived"
-            self._past(self._tx.wall, _CHANGED, place, told, self._tx.caller.agent, {"imported": True}, issue=issue)
+            self._past(
+                _Told(self._tx.wall, _CHANGED, place, told, self._tx.caller.agent, {"imported": True}, issue=issue)
+            )
 
     def _number_for(self, value: Value) -> int:
         wanted = self._survey.renumbered.get(value["id"])
@@ -224,7 +217,7 @@ class Writing:
         for each in value.get("history", ()):
             if (each["at"], wire.dumps((each["type"], each["data"]))) not in here:
                 told = as_past(each["type"], each["data"])
-                self._past(each["at"], _CHANGED, place, PAST, each["agent"], told, issue=value["id"])
+                self._past(_Told(each["at"], _CHANGED, place, PAST, each["agent"], told, issue=value["id"]))
 
     def _relation(self, value: Value, place: int) -> None:
         source, target, kind = ordered(value)
@@ -237,16 +230,18 @@ class Writing:
         self._put(SQL.write_relation, source=source, target=target, type=kind, created_by=author, wall=made)
         ends = {"relation": kind, "source": source, "target": target, "imported": True}
         for issue in (source, target):
-            self._past(made, _RELATED, place, "relation_added", value["created_by"], ends, issue=issue)
+            self._past(_Told(made, _RELATED, place, "relation_added", value["created_by"], ends, issue=issue))
         if kind == "blocks":
             self._recount |= {source, target}
 
     def _comment(self, value: Value, place: int) -> None:
         self._put(SQL.write_comment, **self._said(value), issue=value["issue"], content=value["content"])
         self._past(
-            *(value["created_at"], _SAID, place, "comment_added", value["agent"]),
-            {"comment": value["id"], "imported": True},
-            issue=value["issue"],
+            _Told(
+                *(value["created_at"], _SAID, place, "comment_added", value["agent"]),
+                {"comment": value["id"], "imported": True},
+                issue=value["issue"],
+            )
         )
 
     def _decision(self, value: Value, place: int) -> None:
@@ -266,10 +261,12 @@ class Writing:
         if "supersedes" in value and value["id"] not in self._survey.alone:
             self._replaced.append((SQL.replace_decision, value["id"], value["supersedes"]))
         self._past(
-            *(value["created_at"], _SAID, place, "decision_recorded", value["agent"]),
-            {"decision": value["id"], "title": value["title"], "status": value["status"], "imported": True},
-            issue=value.get("issue"),
-            known_by=(SQL.decision_told, value["id"]),
+            _Told(
+                *(value["created_at"], _SAID, place, "decision_recorded", value["agent"]),
+                {"decision": value["id"], "title": value["title"], "status": value["status"], "imported": True},
+                issue=value.get("issue"),
+                known_by=(SQL.decision_told, value["id"]),
+            )
         )
 
     def _attempt(self, value: Value, place: int) -> None:
@@ -287,19 +284,23 @@ class Writing:
         of: Value = {"issue": value["issue"], "attempt": value["id"]}
         began: Value = {"kind": value["kind"], "fence": fence, "imported": True}
         self._past(
-            *(value["started_at"], _WORKED, 2 * place, "attempt_started", value["agent"], began),
-            **of,
-            known_by=(SQL.attempt_told, value["id"]),
+            _Told(
+                *(value["started_at"], _WORKED, 2 * place, "attempt_started", value["agent"], began),
+                **of,
+                known_by=(SQL.attempt_told, value["id"]),
+            )
         )
         ended = f"attempt_{value['status']}"
         self._past(
-            value["finished_at"],
-            _WORKED,
-            2 * place + 1,
-            ended,
-            value["agent"],
-            {"fence": fence, "imported": True},
-            **of,
+            _Told(
+                value["finished_at"],
+                _WORKED,
+                2 * place + 1,
+                ended,
+                value["agent"],
+                {"fence": fence, "imported": True},
+                **of,
+            )
         )
 
     def _note(self, value: Value, place: int) -> None:
@@ -315,10 +316,12 @@ class Writing:
         if not value.get("automatic"):
             told = "checkpoint_saved" if value["kind"] == "checkpoint" else "attempt_note_saved"
             self._past(
-                *(value["created_at"], _NOTED, place, told, self._author_of(value["attempt"])),
-                {"note": value["id"], "kind": value["kind"], "imported": True},
-                issue=value["issue"],
-                attempt=value["attempt"],
+                _Told(
+                    *(value["created_at"], _NOTED, place, told, self._author_of(value["attempt"])),
+                    {"note": value["id"], "kind": value["kind"], "imported": True},
+                    issue=value["issue"],
+                    attempt=value["attempt"],
+                )
             )
 
     def _artifact(self, value: Value, place: int) -> None:
@@ -356,16 +359,20 @@ class Writing:
             if "supersedes" in value:
                 self._replaced.append((SQL.replace_review, value["id"], value["supersedes"]))
             self._past(
-                *(value["created_at"], _ASKED, place, "review_requested", value["agent"], told),
-                issue=value["issue"],
-                known_by=(SQL.review_told, value["id"]),
+                _Told(
+                    *(value["created_at"], _ASKED, place, "review_requested", value["agent"], told),
+                    issue=value["issue"],
+                    known_by=(SQL.review_told, value["id"]),
+                )
             )
         if resolved is not None:
             by = value["agent"] if "attempt" not in value else self._author_of(value["attempt"])
             self._past(
-                *(resolved, _LOOKED, place, f"review_{value['status']}", by, told),
-                issue=value["issue"],
-                known_by=(SQL.review_settled, value["id"]),
+                _Told(
+                    *(resolved, _LOOKED, place, f"review_{value['status']}", by, told),
+                    issue=value["issue"],
+                    known_by=(SQL.review_settled, value["id"]),
+                )
             )
 
     # --- who, and what is told ---------------------------------------------------------------------------------------
@@ -386,21 +393,9 @@ class Writing:
             self._put(SQL.write_session, id=session, agent=agent, now=self._tx.now)
         return session
 
-    def _past(
-        self,
-        at: int,
-        rank: int,
-        place: int,
-        told: str,
-        agent: str,
-        data: Value,
-        *,
-        issue: str | None,
-        attempt: str | None = None,
-        known_by: tuple[Statement, str] | None = None,
-    ) -> None:
-        self._session(agent)
-        self._events.append(_Told(at, rank, place, told, agent, data, issue=issue, attempt=attempt, known_by=known_by))
+    def _past(self, told: _Told) -> None:
+        self._session(told.agent)
+        self._events.append(told)
 
     def _tell(self) -> None:
         """The past in its order, then what the import has done."""
