@@ -50,7 +50,7 @@ export function Board() {
   return html`<${Failure} of=${failure} /><div class="board">${NAMES.map(name => html`<section class=${`column ${name}` + (isOpen(name) ? '' : ' shut') + (board.columns[name].length ? '' : ' none')} key=${name} aria-label=${COLUMNS[name]}>
     <h3><button onClick=${() => toggle(name)} aria-expanded=${isOpen(name)} title=${isOpen(name) ? 'Fold this column' : 'Unfold this column'}><i class=${'sign ' + name} aria-hidden="true"></i><b>${COLUMNS[name]}</b> <span>${board.counts[name] >= COUNTED_MAX ? '5,000+' : board.counts[name]}</span></button></h3>
     ${isOpen(name) && html`<div class="cards" data-list=${name} tabindex="-1" onScroll=${event => further(event.currentTarget, name)}>${board.columns[name].map(card => card.held !== undefined || card.card ? html`<${Past} card=${card} kind=${name} key=${card.display_id} />` : html`<${Card} card=${card} kind=${name} chosen=${card.display_id === chosen} key=${card.display_id} />`)}
-      ${!board.columns[name].length && html`<p class="nothing">${NOTHING[name]}</p>`}
+      ${replay && name === 'blocked' ? html`<p class="nothing">what only waits for others stands under Ready in the past</p>` : !board.columns[name].length && html`<p class="nothing">${NOTHING[name]}</p>`}
       ${rest(name) > 0 && html`<p class="further">${board.columns[name].length < CARDS_MAX && html`<button class="text" onClick=${moreCards}>${board.counts[name] >= COUNTED_MAX ? 'more' : `${rest(name)} more`}</button>`} <a href=${href({view: 'list', rest: [name]})}>all as a list</a></p>`}</div>`}
   </section>`)}</div>`
 }
