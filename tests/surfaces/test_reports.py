@@ -165,7 +165,7 @@ def test_an_incident_is_narrowed_to_an_agent_an_issue_or_a_path(busy: Terminal) 
     def types(*words: str) -> list[str]:
         return [event["type"] for event in busy("--json", "incident", *words).json["events"]]
 
-    assert types("--agent", "codex") == ["attempt_started", "paths_claimed"]
+    assert types("--agent", "codex") == ["attempt_started", "paths_claimed", "refused"]  # it held what was refused
     assert set(types("--issue", "issue-1")) == {"issue_created", "relation_added", "attempt_started"}
     assert types("--path", "src/a.py") == ["paths_claimed", "refused"]
     assert types("--path", "docs") == []
