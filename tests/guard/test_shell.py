@@ -252,7 +252,7 @@ HARMLESS = [
     "grep -n '->' f",
     "awk '$1 > 3' f",
     "jq '.a > 1' f",
-    'python3 -c \'open("f")\'',
+    "python3 -c 'open(\"f\")'",
     "cat <<EOF\ntext > f\nEOF",
     "cat <<'EOF'\ntee f\n$(tee f)\nEOF",
     "cat <<< 'x > f'",

@@ -125,7 +125,7 @@ def _unpacked(
 ) -> Goals:
     """The names in the archive, or those that are asked for; else any name in the folder."""
     run.walk.ran_programs = True
-    if members and all(member.known for member in members):
+    if members and all(member.known and "*" not in "".join(member.texts) for member in members):
         return edits(under(folder, members))
     here = Value(("",)) if folder is None else folder
     names: list[str] | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from clearway.guard.goals import deletes, edits, in_folder, landed
+from clearway.guard.shellglobs import SOME
 from clearway.guard.shellwords import Value
 
 TYPE_CHECKING = False
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 _PATHS = ("path", "literalpath", "filepath", "pspath", "lp")
 _VALUED = (*_PATHS, "destination", "value", "name", "newname", "encoding", "filter", "include", "exclude", "itemtype",
-           "inputobject", "width", "erroraction", "type", "stream", "target", "credential")  # fmt: skip
+           "inputobject", "width", "erroraction", "type", "stream", "target", "credential", "outfile",
+           "destinationpath", "uri", "method", "headers", "body")  # fmt: skip
 _SWITCHES = frozenset(
     "force recurse append nonewline whatif confirm passthru noclobber verbose asbytestream wait container".split()
 )
@@ -112,6 +114,21 @@ def _new(run: Run) -> Goals:
     return edits(folders)
 
 
+def _fetch(run: Run) -> Goals:
+    """`Invoke-WebRequest ADDRESS -OutFile FILE`."""
+    return edits(_split(run)[0].get("outfile", ()))
+
+
+def _unpack(run: Run) -> Goals:
+    """`Expand-Archive FILE -DestinationPath FOLDER`: its names are not read; whoever holds that folder is asked."""
+    given, operands = _split(run)
+    run.walk.ran_programs = True
+    archive = (given.get("path") or operands[:1] or [Value()])[0]
+    for folder in given.get("destinationpath") or operands[1:2] or [Value((os.path.splitext(archive.text or "x")[0],))]:
+        run.walk.suspect(in_folder(folder, SOME), run.scope)
+    return []
+
+
 def _plain(run: Run) -> list[Value]:
     """The operands of a command of cmd, whose options look like `/Y`."""
     return [word for word in run.arguments if not (len(word.text or "") <= 3 and (word.text or "").startswith("/"))]
@@ -142,7 +159,10 @@ _VERBS: dict[str, Callable[[Run], Goals]] = {
     "add-content": _content,
     "clear-content": _remove,
     "copy-item": _copy,
+    "expand-archive": _unpack,
     "export-csv": _content,
+    "invoke-restmethod": _fetch,
+    "invoke-webrequest": _fetch,
     "move-item": _move,
     "new-item": _new,
     "out-file": _content,
@@ -160,6 +180,8 @@ TABLE: dict[str, Callable[[Run], Goals]] = {
     "cpi": _copy,
     "del": _del,
     "erase": _del,
+    "irm": _fetch,
+    "iwr": _fetch,
     "mi": _move,
     "move": _move_short,
     "ni": _new,

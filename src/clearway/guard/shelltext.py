@@ -195,6 +195,7 @@ class _Reading:
         if not words or words[0] is None:
             return
         program, operands = words[0].rpartition("/")[2], words[1:]
+        program = program if program in WRITERS else program.lower().removesuffix(".exe")
         if program in WRITERS:
             self._write(program, operands)
         elif program in {"cd", "pushd", "popd"}:

@@ -42,6 +42,18 @@ def _is_literally(word: Node, texts: frozenset[str]) -> bool:
     return len(word["Parts"]) == 1 and word["Parts"][0].get("Value") in texts
 
 
+def whole_array(word: Node) -> str:
+    """The name in `"${NAME[@]}"`; empty for any other word."""
+    parts: list[Node] = word["Parts"]
+    if len(parts) == 1 and parts[0]["Type"] == "DblQuoted":
+        parts = parts[0].get("Parts") or []
+    if len(parts) != 1 or parts[0]["Type"] != "ParamExp" or any(sign in parts[0] for sign in ("Exp", "Slice", "Repl")):
+        return ""
+    index: Node = parts[0].get("Index") or {"Parts": []}
+    is_whole = len(index.get("Parts") or ()) == 1 and index["Parts"][0].get("Value") == "@" and "Length" not in parts[0]
+    return parts[0]["Param"]["Value"] if is_whole and not parts[0].get("Excl") else ""
+
+
 def leaves(nodes: list[Node] | None) -> bool:
     """Whether what follows these statements is not reached behind them."""
     command: Node = (nodes[-1].get("Cmd") or {}) if nodes else {}

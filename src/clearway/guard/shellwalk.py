@@ -15,7 +15,7 @@ from clearway.guard.glance import starts_nothing
 from clearway.guard.shellbuiltins import BUILTINS, read_file
 from clearway.guard.shellfound import SYSTEM_FOLDERS, Found
 from clearway.guard.shellparse import TOO_LONG, Parser, every_node
-from clearway.guard.shelltree import WRITING, leaves, succeeds, unchained
+from clearway.guard.shelltree import WRITING, leaves, succeeds, unchained, whole_array
 from clearway.guard.shellwords import (
     NOTHING,
     UNKNOWN,
@@ -323,6 +323,8 @@ class Walk(Found):
             variable, _, text = (words.pop(0).text or "").partition("=")
             scope.names[variable] = Value((text,))
         words = words[wrapper.skipped :]
+        if wrapper.skipped and words and (words[0].text or "")[:2] == "--":  # `pipx run --spec black black f`
+            words = split_options(words, wrapper.valued)[1]
         if wrapper.skipped and len(words) > 1 and words[0].text in {"-c", "--command"}:  # `flock FILE -c TEXT`
             return self.read_script(words[1], scope, fed)
         return self.run(words, scope, fed) if words else UNKNOWN
@@ -524,6 +526,9 @@ class Walk(Found):
 
     def _fields(self, word: Node, scope: Scope) -> list[Value]:
         """The arguments that a word becomes. What may become this or that stays one argument that may be any of it."""
+        array = scope.look_up(name) if (name := whole_array(word)) else UNKNOWN
+        if array.known and len(array.texts) > 1:
+            return [Value((text,), True, array.fetched) for text in array.texts]
         whole = self._wholly_quoted(word, scope)
         if whole:
             return [whole]

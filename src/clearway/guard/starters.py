@@ -125,10 +125,13 @@ def launched(program: str, arguments: list[Value]) -> list[Value]:
     """The command line behind a launcher's own words; empty if it launches nothing."""
     words, valued = LAUNCHERS[program]
     operands = split_options(arguments, valued)[1]
+    if program == "uv" and [word.text for word in operands[:2]] == ["tool", "run"]:
+        operands = operands[1:]
     if not operands or operands[0].text not in words:
         own = bool(operands) and program in _RUN_ANYTHING and WRITERS.get(operands[0].text or "") == "formatters"
         return operands if own else []
-    return split_options(operands[1:], valued)[1]
+    rest = split_options(operands[1:], valued)[1]
+    return [*rest[:1], *rest[2:]] if len(rest) > 1 and rest[1].text == "--" else rest  # `npm exec prettier -- -w f`
 
 
 def is_script_name(text: str) -> bool:

@@ -146,7 +146,8 @@ _FAMILIES: dict[str, str] = {
     "packages": ("bun bundle cargo composer dotnet go npm pdm pip pip-compile pip3 pipenv pixi pnpm poetry uv yarn"),
     "gitpaths": ("git"),
     "powershell": (
-        "ac add-content clc clear-content copy copy-item cpi del erase export-csv mi move move-item new-item ni "
+        "ac add-content clc clear-content copy copy-item cpi del erase expand-archive export-csv invoke-restmethod "
+        "invoke-webrequest irm iwr mi move move-item new-item ni "
         "out-file rd remove-item ren rename-item ri rni sc set-content tee-object"
     ),
 }
