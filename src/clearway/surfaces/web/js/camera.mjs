@@ -40,11 +40,14 @@ export class Camera {
     this.put(x - (x - this.x) * part, y - (y - this.y) * part, scale)
   }
 
+  // Where there is little room, what is looked at begins below the buttons.
+  get top() { return this.place.width < 600 ? 52 : 24 }
+
   fit(width, height) {
-    const {width: w, height: h} = this.place
+    const {width: w, height: h} = this.place, {top} = this
     if (!w || !h) return
-    const scale = Math.max(LEAST, Math.min(1.15, (w - 48) / width, (h - 64) / height))
-    this.put(Math.max(24, (w - width * scale) / 2), Math.max(24, (h - height * scale) / 2), scale)
+    const scale = Math.max(LEAST, Math.min(1.15, (w - 48) / width, (h - top - 40) / height))
+    this.put(Math.max(24, (w - width * scale) / 2), Math.max(top, (h - height * scale) / 2), scale)
   }
 
   // Bring something into view, moving no further than needed.

@@ -85,7 +85,7 @@ function begin(camera, layout, reply) {
   if (camera.scale >= .7) return
   const from = layout.at.get((reply.critical_path || [])[0]) || [...layout.at.values()].reduce((one, two) => two.x < one.x ? two : one)
   const y = camera.place.height / 2 - (from.y + HIGH / 2) * .8
-  camera.put(24 - from.x * .8, layout.height * .8 < camera.place.height - 48 ? 24 : Math.min(24, Math.max(y, camera.place.height - 64 - layout.height * .8)), .8)
+  camera.put(24 - from.x * .8, layout.height * .8 < camera.place.height - camera.top - 24 ? camera.top : Math.min(camera.top, Math.max(y, camera.place.height - 64 - layout.height * .8)), .8)
 }
 
 // When issues come and go while somebody looks, what is in the middle stays where it is.

@@ -23,7 +23,9 @@ function byDagre(nodes, edges, dagre) {
   for (const [source, target, type] of edges) graph.setEdge(source, target, {weight: type === 'blocks' ? 3 : 1})
   if (nodes.length) dagre.layout(graph)
   for (const name of graph.nodes()) { const {x, y} = graph.node(name); at.set(name, {x: Math.round(x - WIDE / 2), y: Math.round(y - HIGH / 2)}) }
-  return {at, lines: graph.edges().map(({v, w}) => ({source: v, target: w, points: graph.edge(v, w).points}))}
+  // A line leaves in the middle of the right side and comes in the middle of the left one, where its arrow points.
+  const ends = (v, w) => [{x: at.get(v).x + WIDE, y: at.get(v).y + HIGH / 2}, {x: at.get(w).x, y: at.get(w).y + HIGH / 2}]
+  return {at, lines: graph.edges().map(({v, w}) => { const [from, to] = ends(v, w); return {source: v, target: w, points: [from, ...graph.edge(v, w).points.slice(1, -1).filter(({x}) => x > from.x && x < to.x), to]} })}
 }
 
 // Each as far to the right as the longest chain before it is long; within a layer near to what it is linked with.

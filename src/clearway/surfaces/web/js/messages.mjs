@@ -26,7 +26,7 @@ export default function Messages({place}) {
   const [pairs, issues] = useMemo(() => conversations(all.reply?.items || []), [all.reply])
   if (!all.reply) return html`<${Failure} of=${all.refused} retry=${all.again} />${!all.refused && html`<${Still} />`}`
   const one = (rest, name, of) => { const here = rest.join('/') === key; return html`<a key=${rest.join('/')} class=${here ? 'here' : ''} aria-current=${here ? 'true' : undefined} href=${href({view: 'messages', rest, panel: place.panel})}><span>${name}</span><span class="count">${of.length}${!rest.length && all.reply.has_more ? '+' : ''}</span>${rest.length && of[0] ? html`<span class="last">${cut(of[0].text, 60)}</span>` : ''}</a>` }
-  return html`<div class="talk"><nav class="pairs" aria-label="Conversations">
+  return html`<div class="talk"><nav class="pairs" aria-label="Conversations"><button class="write" onClick=${() => document.getElementById('to')?.focus()}>Write</button>
       ${one([], html`<b>All</b>`, all.reply.items)}${agent && one([agent], `all of ${nick(agent)}`, all.reply.items.filter(each => other(each).includes(agent)))}
       ${[...pairs].map(([name, of]) => one(['with', ...other(of[0])], name, of))}
       ${issues.size ? html`<h2>About</h2>` : null}${[...issues].map(([id, of]) => one(['about', id], id, of))}</nav>
