@@ -345,6 +345,10 @@ def test_a_project_is_named(terminal: Terminal) -> None:
     assert "PAY-1" in terminal("project", "set", "--name", "Payments", "--key", "pay").out
     assert terminal("issue", "create", "Work").out == "PAY-1 created (open).\n"
     assert terminal("project", "set", "--key", "PAY").out == "Nothing to change.\n"
+    terminal("issue", "create", "Refunds", "--status", "ready")
+    terminal("--as", "anna", "next")
+    assert "PAY-1 until" in terminal("--as", "anna", "status").out
+    assert "PAY-1" in terminal("--as", "anna").out
 
 
 def test_a_claim_without_context_is_short(terminal: Terminal) -> None:

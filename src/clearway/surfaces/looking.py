@@ -95,7 +95,7 @@ def _mine(tx: Tx) -> dict[str, Any] | None:
     if found is None:
         return None
     return {
-        "display_id": f"ISSUE-{found.number}",
+        "display_id": f"{tx.opening.issue_key}-{found.number}",  # not asked at the door, which knows the word for it
         "title": found.title,
         "attempt_id": found.id,
         "until": tx.iso(found.expires_at),
