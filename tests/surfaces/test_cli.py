@@ -347,8 +347,8 @@ def test_a_project_is_named(terminal: Terminal) -> None:
     assert terminal("project", "set", "--key", "PAY").out == "Nothing to change.\n"
     terminal("issue", "create", "Refunds", "--status", "ready")
     terminal("--as", "anna", "next")
-    assert "PAY-1 until" in terminal("--as", "anna", "status").out
-    assert "PAY-1" in terminal("--as", "anna").out
+    assert "PAY-2 until" in terminal("--as", "anna", "status").out
+    assert "PAY-2" in terminal("--as", "anna").out
 
 
 def test_a_claim_without_context_is_short(terminal: Terminal) -> None:
