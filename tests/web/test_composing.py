@@ -73,7 +73,7 @@ def test_a_message_completes_agents_issues_paths_and_labels(spoken: Room, person
     _offers(page, "parser")
     page.keyboard.press("Enter")
     page.keyboard.type("and ISSUE-80")  # not on the board
-    page.wait_for_function("document.querySelector('.compose [role=status]').innerText === ''")
+    page.wait_for_function("() => document.querySelector('.compose [role=status]').innerText === ''")
     page.keyboard.type(" ISSUE-hered")
     _offers(page, "ISSUE-80 Brew the heredoc tea")
     page.keyboard.press("Enter")

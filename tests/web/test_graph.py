@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from tests.surfaces.hosted import Hosted
 from tests.web.busy import Room
 from tests.web.conftest import Person
@@ -124,6 +125,37 @@ def _by_keys(page: Any) -> None:
     page.keyboard.press("Escape")
 
 
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_graph_is_laid_out_beside_the_page_or_in_it_and_grows_around_what_is_looked_at(
+    room: Room, person: Person, beside: bool
+) -> None:
+    weave(room, 40)
+    if not beside:  # as within an editor, where a page may start no worker
+        person.page.add_init_script("window.Worker = class { constructor() { throw new Error('not here') } }")
+    page = person.come_in()
+    person.go("graph")
+    page.wait_for_selector(".node .text")
+    assert len(page.workers) == int(beside)
+    _pan(page, -240, -60, 3)
+    _settled(page)
+    name, x, y = page.evaluate(MIDDLE)
+    for number in (4, 5, 6):
+        before = {"ref": "new", "title": f"Before step {number}", "status": "ready"}
+        waits = [{"source_ref": "new", "target_ref": f"ISSUE-{number}"}]
+        room.ask("apply_issue_plan", "human", issues=[before], relations=waits, idempotency_key=f"more {number}")
+    page.wait_for_function("() => document.querySelector('.canvas').ariaLabel.includes('Graph of 43')")
+    _settled(page)
+    box = page.locator(f".node[data-id='{name}']").bounding_box()
+    assert abs(box["x"] - x) < 2 and abs(box["y"] - y) < 2
+
+
+MIDDLE = """(() => {
+  const box = document.querySelector('.canvas').getBoundingClientRect(), all = [...document.querySelectorAll('.node')]
+  const x = box.left + box.width / 2, y = box.top + box.height / 2
+  const far = ({left, top, width, height}) => Math.hypot(left + width / 2 - x, top + height / 2 - y)
+  const found = all.sort((a, b) => far(a.getBoundingClientRect()) - far(b.getBoundingClientRect()))[0]
+  return [found.dataset.id, found.getBoundingClientRect().left, found.getBoundingClientRect().top]
+})()"""
 IN_VIEW = """before => {
   const now = document.activeElement.dataset.id
   if (!now || now === before) return false

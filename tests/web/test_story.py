@@ -165,6 +165,15 @@ def test_a_failed_deed_says_so_where_it_was_done(room: Room, person: Person) -> 
     page.fill("dialog input[type=text]", "Three")
     page.click("dialog button.first")
     sees(page, "dialog .failure", "VERSION_CONFLICT")
+    page.click("dialog button >> text=Not now")
+    room.ask("create_issue", "human", title="Two", status="ready")
+    room.ask("manage_issue_relation", "human", source_issue_id="ISSUE-1", target_issue_id="ISSUE-2")
+    unlink = page.locator(".panel .relations li", has_text="ISSUE-2").locator("button", has_text="unlink")
+    unlink.click()
+    sees(page, ".panel .relations .sure", "ISSUE-1 and ISSUE-2 are no longer linked.")
+    page.route("**/ask/manage_issue_relation", lambda route: route.abort())
+    page.click(".panel .relations button.asking")
+    sees(page, ".panel .relations .act .failure", "The host does not answer.")
     person.wrong.clear()  # the browser itself notes every answer that is no success
 
 
