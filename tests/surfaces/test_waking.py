@@ -15,7 +15,7 @@ from tests.surfaces.test_moments import Desk, Session, desk
 from tests.surfaces.test_waiting import ScriptedClock
 
 from clearway import platforms
-from clearway.config import Settings
+from clearway.config import Caller, Settings
 from clearway.crew import agents, messages
 from clearway.db import Row
 from clearway.errors import Refusal
@@ -95,6 +95,15 @@ def test_one_sender_does_not_wake_one_session_without_end(world: World, pair: tu
     gamma = world.agent("gamma")
     gamma.ask("send_message", to="beta", text="Somebody else")
     assert [row.sender for row in waits(beta, ScriptedClock()).found if row.sender == "gamma"] == ["gamma"]
+    beta.ask("read_inbox")
+    person = Agent(world, Caller("human", cwd=str(world.repo), host=world.liveness.host, human=True))
+    for _ in range(WAKES_MAX + 1):
+        world.clock.forward(seconds=1)
+        person.ask("send_message", to="beta", text="Come back")
+        found = waits(beta, ScriptedClock()).found
+        assert [row.sender for row in found] == ["human"], "a person is no loop"
+        beta.room.run(lambda tx, found=found: messages.woke(tx, found), caller=beta.caller)
+        beta.ask("read_inbox")
     beta.ask("read_inbox")
     world.clock.forward(minutes=61)
     alpha.ask("send_message", to="beta", text="Ping")

@@ -301,14 +301,14 @@ def news_of(tx: Tx, row: Row) -> list[str]:
 
 
 def waking(tx: Tx) -> list[Row]:
-    """A read: what has come for the calling session, was not shown to it, and is worth a turn. A sender that has woken
-    it too often lately waits for its next turn."""
+    """A read: what has come for the calling session, was not shown to it, and is worth a turn. An agent that has woken
+    it too often lately waits for its next turn; a person is no loop."""
     rows = tx.all(SQL.addressed, agent=tx.caller.agent, session=tx.caller.key, now=tx.now, limit=_READ_FOR_WAKING)
     rows = [row for row in rows if row.kind in _ANSWERED and row.held_back is None]
     if not rows:
         return []
     woken = {row.sender: row.count for row in tx.all(SQL.wakes, session=tx.caller.key, since=tx.now - WAKES_WITHIN_MS)}
-    return [row for row in rows if woken.get(row.sender, 0) < WAKES_MAX]
+    return [row for row in rows if row.sender == "human" or woken.get(row.sender, 0) < WAKES_MAX]
 
 
 def next_due(tx: Tx) -> int | None:

@@ -93,7 +93,7 @@ class _Sleeper(Arrivals):
         if tx.now < self._rearm_at and self._told & {row.id for row in found}:
             return self._rearm_at - tx.now
         worn = {sender for sender, _ in self._woke if sum(other == sender for other, _ in self._woke) >= WAKES_MAX}
-        self.found = [row for row in found if row.sender not in worn]
+        self.found = [row for row in found if row.sender == "human" or row.sender not in worn]
         self._now = tx.now
         return messages.next_due(tx)
 
