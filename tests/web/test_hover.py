@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.surfaces.hosted import Hosted
+from tests.surfaces.hosted import Hosted, hosted
 from tests.web.busy import Room, end
-from tests.web.conftest import Person
+from tests.web.conftest import Person, environ_in, repository
 
 CARD = "#small-card"
 
 
-@pytest.fixture
-def worked(room: Room, person: Person) -> Any:
-    """The page of a room in which one works, one was refused, one has failed, and something was said."""
+@pytest.fixture(scope="module")
+def harbour_at_work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Room, Hosted]]:
+    """A room in which one works, one was refused, one has failed, and something was said; for all who only look."""
+    root = tmp_path_factory.mktemp("hover")
+    room = Room(environ_in(root), repository(root))
+    _work(room)
+    with hosted(room.environ) as running:
+        yield room, running
+    room.close()
+
+
+def _work(room: Room) -> None:
+    room.ask("update_project", "human", name="harbour")
     title = "Claim in one transaction, whatever else is going on in the room"
     room.ask("create_issue", "human", title=title, status="ready")
     room.ask("create_issue", "human", title="Parser", status="ready")
@@ -22,20 +33,26 @@ def worked(room: Room, person: Person) -> Any:
     for who in ("claude-code", "codex"):
         room.hook("start", who, source="startup")
         room.hook("prompt", who, prompt="go on")
-    end(
-        room,
-        "codex",
-        room.ask("claim_issue", "codex", issue_id="ISSUE-2", context=False),
-        outcome="failed",
-        result_summary="No answer.",
-        failure="environment_error",
-    )
+    failing = room.ask("claim_issue", "codex", issue_id="ISSUE-2", context=False)
+    end(room, "codex", failing, outcome="failed", result_summary="No answer.", failure="environment_error")
     taken = room.ask("claim_issue", "claude-code", issue_id="ISSUE-1", context=False)
     keys = {name: taken[name] for name in ("attempt_id", "lease_token")}
     room.ask("save_attempt_note", "claude-code", **keys, kind="checkpoint", content="The **insert** works.")
     assert room.edit("claude-code", "src/a.py").code == 0
     assert room.edit("codex", "src/a.py").code == 2
     room.ask("send_message", "codex", to="claude-code", text="May I have src/a.py?")
+
+
+@pytest.fixture
+def person(chromium: Any, harbour_at_work: tuple[Room, Hosted]) -> Iterator[Person]:
+    made = Person(chromium, harbour_at_work[1])
+    yield made
+    made.context.close()
+    assert not made.wrong, made.wrong
+
+
+@pytest.fixture
+def worked(person: Person) -> Any:
     page = person.come_in()
     page.wait_for_selector(".feed li.loud")
     page.evaluate("import('/web/js/hover.mjs').then(() => true)")
@@ -96,8 +113,10 @@ def test_every_object_shows_its_card_to_whoever_rests_on_it(worked: Any, person:
     assert local in page.locator(CARD).inner_text()
 
 
-def test_what_the_page_does_not_know_is_asked_for_once(room: Room, worked: Any, person: Person) -> None:
-    page, asked = worked, []
+def test_what_the_page_does_not_know_is_asked_for_once(
+    harbour_at_work: tuple[Room, Hosted], worked: Any, person: Person
+) -> None:
+    page, asked, room = worked, [], harbour_at_work[0]
     room.ask("create_issue", "human", title="Whole", status="ready", description="See ISSUE-4 and ISSUE-9.")
     at = room.ask("get_issue", "human", issue_id="ISSUE-4")["version"]
     room.ask("archive_issue", "human", issue_id="ISSUE-4", expected_version=at)
@@ -157,12 +176,11 @@ def test_a_card_stays_while_the_pointer_is_on_it_and_none_comes_after_a_click(wo
     assert page.locator(CARD).count() == 0
 
 
-def test_touch_shows_no_card(chromium: Any, room: Room, host: Hosted) -> None:
-    room.ask("create_issue", "human", title="One", status="ready")
-    person = Person(chromium, host, has_touch=True)
+def test_touch_shows_no_card(chromium: Any, harbour_at_work: tuple[Room, Hosted]) -> None:
+    person = Person(chromium, harbour_at_work[1], has_touch=True)
     page = person.come_in()
     page.evaluate("import('/web/js/hover.mjs').then(() => true)")
-    page.locator(".card").tap()
+    page.locator(".card").first.tap()
     page.wait_for_selector(".panel article")
     page.wait_for_timeout(400)
     assert page.locator(CARD).count() == 0

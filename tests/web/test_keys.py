@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.surfaces.hosted import Hosted
+from tests.surfaces.hosted import Hosted, hosted
 from tests.web.busy import Room
-from tests.web.conftest import Person
+from tests.web.conftest import Person, environ_in, repository
 from tests.web.test_story import sees
 
 VIEWS = {"l": "list", "g": "graph", "m": "map", "w": "messages", "r": "reviews", "f": "figures", "b": "board"}
 
 
-@pytest.fixture
-def few(room: Room) -> Room:
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
+    """A few issues, one of them in review, an agent that holds a path, and a message to the person."""
+    root = tmp_path_factory.mktemp("keys")
+    room = Room(environ_in(root), repository(root))
+    room.ask("update_project", "human", name="harbour")
     for number in range(4):
         room.ask("create_issue", "human", title=f"Issue {number}", status="ready")
     room.ask("manage_issue_relation", "human", source_issue_id="ISSUE-1", target_issue_id="ISSUE-4")
@@ -22,7 +27,14 @@ def few(room: Room) -> Room:
     room.hook("start", "codex", source="startup")
     room.ask("send_message", "codex", to="human", text="Which layout may I use?")
     assert room.edit("codex", "src/a.py").code == 0
-    return room
+    yield room
+    room.close()
+
+
+@pytest.fixture(scope="module")
+def host(few: Room) -> Iterator[Hosted]:
+    with hosted(few.environ) as running:
+        yield running
 
 
 def _place(page: Any) -> str:
@@ -67,7 +79,7 @@ def test_every_key_does_what_the_list_of_keys_says(few: Room, person: Person) ->
     page.wait_for_selector("dialog", state="detached")
     press("Escape")
     page.wait_for_selector(".panel", state="detached")
-    assert _focus(page, "dataset.id") == "ISSUE-1", "the focus is where it was"
+    page.locator(".card[data-id='ISSUE-1']:focus").wait_for()  # where it was
     for key, what in (("?", "previous"), ("n", "New issue")):
         press(key)
         sees(page, "dialog", what)
@@ -167,3 +179,24 @@ def test_what_is_new_is_told_in_words_and_never_in_floods(few: Room, person: Per
     sees(page, "#wrong", "connection to the host is lost")
     page.evaluate("import('/web/js/store.mjs').then(store => store.set({connection: 'live'}))")
     sees(page, "#news", "Connected again.")
+
+
+def test_where_there_is_little_room_the_drawer_takes_the_focus_and_gives_it_back(
+    chromium: Any, few: Room, host: Hosted
+) -> None:
+    person = Person(chromium, host, reduced_motion="reduce")
+    page = person.page
+    page.set_viewport_size({"width": 360, "height": 780})
+    person.come_in()
+    page.wait_for_selector(".card")
+    assert not page.locator(".agents .one").first.is_visible()
+    page.focus(".drawer-opener")
+    page.keyboard.press("Enter")
+    page.locator(".side.open:focus").wait_for()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.matches('.agents .one')")
+    page.keyboard.press("Escape")
+    if page.locator(".side.open").count():  # the small card of what was reached goes first
+        page.keyboard.press("Escape")
+    page.locator(".drawer-opener:focus").wait_for()
+    person.context.close()

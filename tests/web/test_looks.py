@@ -29,6 +29,7 @@ VIEWS = {
     "agent": f"board~agent/{CREW['claude-code']}",
     "path": "map~path/src%2Fa.py",
     "message": "messages~message/{message}",
+    "event": "board~event/1",
 }
 # theme, width, height, and the views that differ there enough to be judged again
 LOOKS = [

@@ -179,10 +179,16 @@ export function Shell() {
   useEffect(() => { import('./hover.mjs') }, [])
   useEffect(() => { document.querySelector('.tabs .here')?.scrollIntoView({block: 'nearest', inline: 'nearest'}) }, [at.view, known])
   const tab = at.view === 'search' ? '' : at.view
+  const side = useRef(null), was = useRef(false)
+  useEffect(() => {
+    if (drawer) side.current?.focus()
+    else if (was.current && !at.panel) document.querySelector('.drawer-opener').focus()
+    was.current = drawer
+  }, [drawer])
   return html`<div class=${'frame' + (replay ? ' replaying' : '') + ` at-${at.view}` + (at.panel ? ' with-panel' : '')}>
     <a class="skip" href="#view" onClick=${event => { event.preventDefault(); document.getElementById('view').focus() }}>To the view</a>
     <${Top} />
-    <aside class=${'side' + (drawer ? ' open' : '')} aria-label="Agents and held paths">${known && html`<${Agents} /><${Held} />`}</aside>
+    <aside class=${'side' + (drawer ? ' open' : '')} ref=${side} tabindex="-1" aria-label="Agents and held paths">${known && html`<${Agents} /><${Held} />`}</aside>
     ${drawer && html`<div class="veil" onClick=${() => set({drawer: false})}></div>`}
     ${!known ? html`<main key="soon" aria-busy="true"><div class="view"><${Still} /></div></main>` : html`<main key="here">
       ${guard && html`<p class="guard-off" role="status">The guard is switched off: every edit passes${guard.until ? html` until ${guard.until}` : ''}. <code>clearway on</code> switches it on.</p>`}
