@@ -21,7 +21,11 @@ MACOS = sys.platform == "darwin"
 WINDOWS = sys.platform == "win32"
 
 _NETWORK_FILE_SYSTEMS = frozenset(
-    "nfs nfs3 nfs4 cifs smb2 smb3 smbfs afpfs webdav fuse.sshfs fuse.s3fs fuse.rclone ceph glusterfs lustre afs".split()
+    """
+    nfs nfs3 nfs4 cifs smb2 smb3 smbfs afpfs webdav davfs ceph glusterfs lustre afs beegfs gpfs vboxsf prl_fs
+    fuse.sshfs fuse.s3fs fuse.rclone fuse.gcsfuse fuse.mountpoint-s3 fuse.glusterfs fuse.ceph fuse.ceph-fuse
+    fuse.juicefs fuse.vmhgfs-fuse
+    """.split()
 )
 
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK, errno.EXDEV})
