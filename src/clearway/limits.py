@@ -250,6 +250,7 @@ HOST_ANSWER_MS = 10_000  # whoever asks takes his answer within this time
 HOST_HOOK_BYTES_MAX = 1_048_576  # a hook with a larger payload sees to it itself
 HOST_LINE_BYTES_MAX = 8 * 1_048_576
 HOST_WORKERS_AT_ONCE = 2  # as long as none of them waits
+HOST_WORKERS_ASIDE_MAX = 6  # who wait for the disk while others work
 HOST_WORKERS_MAX = 32
 HOST_AT_ONCE_MS = 3  # a question that takes longer is one for a worker
 HOST_AT_ONCE_PART = 100  # one that took longer is left to the workers for so many times as long

@@ -37,6 +37,13 @@ if TYPE_CHECKING:
 
     Done = TypeVar("Done")
 
+    class Together(Protocol):
+        """What the threads of one process do for each other (surfaces/host_together.py)."""
+
+        def take(self, room: str, wait_ms: int) -> bool: ...
+        def leave(self, room: str) -> None: ...
+        def sync(self, log: tuple[int, int], act: Callable[[], object]) -> None: ...
+
     class _Cursor(Protocol):
         def fetchone(self) -> tuple[Any, ...] | None: ...
         def get_description(self) -> tuple[tuple[str, ...], ...]: ...
@@ -137,13 +144,14 @@ class SqliteSession:
         except apsw.Error:
             self._engine.drop()  # what cannot be rolled back is closed, which does the same
         finally:
-            self._engine.turns.leave()
+            self._engine.leave_turn()
 
 
 class SqliteEngine:
     """The file of one room, opened by one thread at a time."""
 
     name = "sqlite"
+    together: Together | None = None  # how threads of one process write in one room, where there are several
 
     def __init__(self, path: str, clock: Clock, *, lock_wait_ms: int) -> None:
         self.path = path
@@ -159,6 +167,8 @@ class SqliteEngine:
         self._hurry_ms = 0  # how long a transaction may take, once `hurry` was called
         self._until = self._worked = 0
         self._opened = self._commits = 0
+        self._company: Together | None = None  # in which this engine has its turn
+        self._log_file = (0, 0)
         self.turns = Turns(path + "-turn")
         self.read_only = False
         self._unwritable: apsw.Error | None = None  # why, when it is more than a file or folder that is closed to us
@@ -355,9 +365,13 @@ class SqliteEngine:
 
     def _begin_write(self, wait_ms: int) -> _Connection:
         began = self._waiting.monotonic()
-        if not self.turns.take(wait_ms):
-            raise apsw.BusyError("another writer had its turn all the time")
+        company = self.together
+        if company is not None and not company.take(self.path, wait_ms):
+            raise apsw.BusyError("another thread had its turn all the time")
+        self._company = company
         try:
+            if not self.turns.take(max(0, wait_ms - (self._waiting.monotonic() - began))):
+                raise apsw.BusyError("another writer had its turn all the time")
             connection = self._current()
             if self.read_only:
                 self.drop()  # perhaps it can be written again
@@ -370,8 +384,15 @@ class SqliteEngine:
                 self._retry(lambda: connection.execute("BEGIN IMMEDIATE"), began + wait_ms)
             return connection
         except BaseException:
-            self.turns.leave()
+            self.leave_turn()
             raise
+
+    def leave_turn(self) -> None:
+        """Let the next one write. Also for one who has not got so far."""
+        self.turns.leave()
+        company, self._company = self._company, None
+        if company is not None:
+            company.leave(self.path)
 
     def _current(self) -> _Connection:
         """The connection to the file that has this name now."""
@@ -433,13 +454,13 @@ class SqliteEngine:
         """A write is over: let the next one in. Without a host, whichever writer sees a long write-ahead log shortens
         it: beside the next writers, or before them when they leave no gap in which the log could begin anew."""
         if self._wal_pages < self._checkpoint_at or self._connection is None:
-            self.turns.leave()
+            self.leave_turn()
         elif self._wal_pages < WAL_PAGES_MAX:
-            self.turns.leave()
+            self.leave_turn()
             self._shorten()
         else:
             self._shorten()
-            self.turns.leave()
+            self.leave_turn()
 
     def reach_the_disk(self) -> None:
         """Wait until all that is committed is on the disk. SQLite would do so inside the commit, while every other
@@ -448,7 +469,13 @@ class SqliteEngine:
         with _translated(self.path):
             if self._log is None:
                 self._log = os.open(self.path + "-wal", os.O_RDWR | os.O_CLOEXEC)
-            platforms.sync_data(self._log)
+                facts = os.fstat(self._log)
+                self._log_file = facts.st_dev, facts.st_ino
+            log, together = self._log, self.together
+            if together is None:
+                platforms.sync_data(log)
+            else:
+                together.sync(self._log_file, lambda: platforms.sync_data(log))
 
     def checkpoint(self) -> None:
         """Bring the write-ahead log into the file, as far as nobody reads it: so that no writer has to."""

@@ -25,6 +25,7 @@ from clearway import db, platforms
 from clearway.alive import Liveness
 from clearway.clock import Clock
 from clearway.config import Settings
+from clearway.db.sqlite import SqliteEngine
 from clearway.errors import Refusal
 from clearway.guard import shellparse
 from clearway.limits import (
@@ -39,6 +40,7 @@ from clearway.surfaces.host_at_once import AtOnce
 from clearway.surfaces.host_duties import Duties
 from clearway.surfaces.host_figures import Counts
 from clearway.surfaces.host_talk import Talk
+from clearway.surfaces.host_together import Together
 from clearway.surfaces.host_watch import Watch, Watching
 from clearway.surfaces.host_wire import HookFrame, Spoken
 from clearway.surfaces.host_work import Worker, Workers
@@ -97,6 +99,7 @@ class Host:
         self._ear, self._voice = socket.socketpair()
         self.workers = Workers(self.liveness, self._complain, self._wake)
         self.at_once = AtOnce(self, self.later)
+        self.together = Together(self.workers.step_aside, self.workers.step_back)
         self.duties = Duties(self)
         self.watch = Watch(self._complain)
         self._thread = threading.get_ident()
@@ -142,6 +145,7 @@ class Host:
     def serve(self) -> None:
         """Answer until it is time to leave."""
         self._thread = threading.get_ident()
+        SqliteEngine.together = self.together
         shellparse.remember()
         try:
             while not self.leaving:
@@ -180,6 +184,8 @@ class Host:
             self._drop(peer)
         self.watch.close()
         shellparse.forget()
+        if SqliteEngine.together is self.together:
+            SqliteEngine.together = None
         self.at_once.close()
         self.workers.close()
         self._selector.close()

@@ -20,6 +20,7 @@ from clearway.guard.quiet import open_as_it_is
 from clearway.limits import (
     HOST_ROOMS_OPEN_MAX,
     HOST_WORKER_IDLE_SECONDS,
+    HOST_WORKERS_ASIDE_MAX,
     HOST_WORKERS_AT_ONCE,
     HOST_WORKERS_MAX,
 )
@@ -123,15 +124,31 @@ class Workers:
         self._resting: list[Worker] = []
         self._waiting: deque[Act] = deque()
         self._count = 0
+        self._aside = 0  # of those at work, who wait for the disk
         self._closed = False
 
     def submit(self, act: Act) -> None:
         with self._lock:
-            if self._count - len(self._resting) < HOST_WORKERS_AT_ONCE:
+            if self._has_room():
                 self._begin(act)
                 return
             self._waiting.append(act)
         self._look_soon()
+
+    def _has_room(self) -> bool:
+        aside = min(self._aside, HOST_WORKERS_ASIDE_MAX)
+        return self._count - len(self._resting) - aside < HOST_WORKERS_AT_ONCE
+
+    def step_aside(self) -> None:
+        """Whoever calls waits for the disk: another may begin."""
+        with self._lock:
+            self._aside += 1
+            if self._waiting and self._has_room() and self._count < HOST_WORKERS_MAX:
+                self._begin(self._waiting.popleft())
+
+    def step_back(self) -> None:
+        with self._lock:
+            self._aside -= 1
 
     def grow(self) -> bool:
         """Let one more begin if nothing has moved since the last look. Whether anything waits."""

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from clearway import db, wire
 from clearway.arguments import form
 from clearway.config import Caller, Settings
+from clearway.db.sqlite import SqliteEngine
 from clearway.errors import Refusal
 from clearway.op import Operation
 from clearway.surfaces.asking import Run, mention
@@ -142,6 +143,7 @@ class Foreground(Host):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, leave)
         db.read_all()
+        SqliteEngine.together = self.together
         http = FrontHttp(self, door)
         http.start()
         print(f"listening on {door.address}", file=sys.stderr, flush=True)  # programs wait for this line
