@@ -204,7 +204,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "disk"
     folder.mkdir()
     made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)], capture_output=True, text=True
+        ["mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs", str(folder)], capture_output=True, text=True
     )
     if made.returncode:
         pytest.skip(f"NO SMALL DISK HERE, full and read-only disks go untested: {made.stderr.strip()}")
