@@ -32,26 +32,30 @@ function replayed(reply) {
   return {columns, counts: {...Object.fromEntries(NAMES.map(name => [name, columns[name].length])), done: reply.counts.finished}}
 }
 
-const CARDS_MAX = 500, COUNTED_MAX = 5000 // of one column; of what is counted
+const CARDS_FIRST = 60, CARDS_MORE = 120, CARDS_MAX = 500, COUNTED_MAX = 5000 // of one column; of what is counted
 
 export function Board() {
   const at = usePlace(), chosen = at.panel?.[0] === 'issue' ? at.panel[1] : ''
   useEffect(() => { if (chosen) document.querySelector(`.board [data-id="${CSS.escape(chosen)}"]`)?.scrollIntoView({block: 'nearest', inline: 'nearest'}) }, [chosen])
   const now = use(now => now.board), failure = use(now => now.failures.board), replay = use(now => now.replay?.reply)
   const [open, choose] = useState(() => { try { return JSON.parse(localStorage.getItem('clearway-columns')) || {} } catch { return {} } })
+  const [reached, reach] = useState({})
   const board = replay ? replayed(replay) : now
   if (!board) return html`<div class="board"><${Failure} of=${failure} />${!failure && NAMES.map(name => html`<section class=${'column ' + name}><h3><b>${COLUMNS[name]}</b></h3><${Still} /></section>`)}</div>`
   const total = NAMES.reduce((sum, name) => sum + board.counts[name], 0)
   if (!total && !replay) return html`<${Begin} />`
-  const rest = name => replay ? 0 : board.counts[name] - board.columns[name].length
-  const further = (box, name) => { if (rest(name) > 0 && board.columns[name].length < CARDS_MAX && box.scrollTop + box.clientHeight > box.scrollHeight - 240) moreCards() }
+  // Of the cards that are known those stand in the page that somebody scrolled to: a deep column makes no other one deep.
+  const most = name => reached[name] || CARDS_FIRST, shown = name => Math.min(most(name), board.columns[name].length)
+  const rest = name => replay ? board.columns[name].length - shown(name) : board.counts[name] - shown(name)
+  const more = name => { reach({...reached, [name]: Math.min(CARDS_MAX, most(name) + CARDS_MORE)}); if (!replay && board.columns[name].length < Math.min(most(name) + CARDS_MORE, board.counts[name])) moreCards() }
+  const further = (box, name) => { if (rest(name) > 0 && shown(name) < CARDS_MAX && most(name) <= board.columns[name].length && box.scrollTop + box.clientHeight > box.scrollHeight - 240) more(name) }
   const toggle = name => { const next = {...open, [name]: !isOpen(name)}; choose(next); localStorage.setItem('clearway-columns', JSON.stringify(next)) }
   const isOpen = name => open[name] ?? (innerWidth > 2200 || (name !== 'open' && name !== 'done'))
   return html`<${Failure} of=${failure} /><div class="board">${NAMES.map(name => html`<section class=${`column ${name}` + (isOpen(name) ? '' : ' shut') + (board.columns[name].length ? '' : ' none')} key=${name} aria-label=${COLUMNS[name]}>
     <h3><button onClick=${() => toggle(name)} aria-expanded=${isOpen(name)} title=${isOpen(name) ? 'Fold this column' : 'Unfold this column'}><i class=${'sign ' + name} aria-hidden="true"></i><b>${COLUMNS[name]}</b> <span>${board.counts[name] >= COUNTED_MAX ? '5,000+' : board.counts[name]}</span></button></h3>
-    ${isOpen(name) && html`<div class="cards" data-list=${name} tabindex="-1" onScroll=${event => further(event.currentTarget, name)}>${board.columns[name].map(card => card.held !== undefined || card.card ? html`<${Past} card=${card} kind=${name} key=${card.display_id} />` : html`<${Card} card=${card} kind=${name} chosen=${card.display_id === chosen} key=${card.display_id} />`)}
+    ${isOpen(name) && html`<div class="cards" data-list=${name} tabindex="-1" onScroll=${event => further(event.currentTarget, name)}>${board.columns[name].slice(0, most(name)).map(card => card.held !== undefined || card.card ? html`<${Past} card=${card} kind=${name} key=${card.display_id} />` : html`<${Card} card=${card} kind=${name} chosen=${card.display_id === chosen} key=${card.display_id} />`)}
       ${replay && name === 'blocked' ? html`<p class="nothing">what only waits for others stands under Ready in the past</p>` : !board.columns[name].length && html`<p class="nothing">${NOTHING[name]}</p>`}
-      ${rest(name) > 0 && html`<p class="further">${board.columns[name].length < CARDS_MAX && html`<button class="text" onClick=${moreCards}>${board.counts[name] >= COUNTED_MAX ? 'more' : `${rest(name)} more`}</button>`} <a href=${href({view: 'list', rest: [name]})}>all as a list</a></p>`}</div>`}
+      ${rest(name) > 0 && html`<p class="further">${shown(name) < CARDS_MAX && html`<button class="text" onClick=${() => more(name)}>${board.counts[name] >= COUNTED_MAX ? 'more' : `${rest(name)} more`}</button>`} <a href=${href({view: 'list', rest: [name]})}>all as a list</a></p>`}</div>`}
   </section>`)}</div>`
 }
 const NOTHING = {open: 'nothing is only noted', ready: 'nothing can be taken now', live: 'nobody works on an issue', blocked: 'nothing waits', review: 'nothing is to be reviewed', done: 'nothing is finished yet'}
