@@ -6,6 +6,7 @@ export const KEYS = [
   ['g b', 'board'], ['g l', 'list'], ['g g', 'graph'], ['g m', 'map'], ['g w', 'messages'], ['g r', 'reviews'], ['g f', 'figures'],
   ['/', 'search'], ['n', 'new issue'], ['c', 'write a message'], ['j k', 'next, previous'], ['h l', 'column to the left, right'],
   ['enter', 'show it at the side'], ['.', 'actions'], ['esc', 'close'], ['?', 'these keys'],
+  ['+ - 0', 'in the graph: larger, smaller, all'], ['← →', 'in the graph: along the lines'], ['ctrl+space', 'complete what is being written'],
 ]
 const VIEW = {b: 'board', l: 'list', g: 'graph', m: 'map', w: 'messages', r: 'reviews', f: 'figures'}
 let leader = 0
