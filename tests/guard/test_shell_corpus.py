@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import git
 from tests.guard.corpus import AFTER, ALLOWED, REFUSED
 
 from clearway.guard import formatters, gitpaths, inplace, movers, outputs, packages, powershell, shellrunners
@@ -149,6 +150,17 @@ def test_whatever_stands_around_a_command_changes_nothing(corner: Corner) -> Non
                 if not refusal.startswith("PATH_HELD") if is_refused else refusal:
                     wrong.append(around(command))
     assert not wrong, "\n".join(wrong)
+
+
+def test_a_worktree_goes_with_no_folder_while_somebody_works_in_it(corner: Corner) -> None:
+    """C29."""
+    tree = corner.repo / ".trees" / "one"
+    git(corner.repo, "worktree", "add", "-q", str(tree), "-b", "one")
+    given = {"file_path": str(tree / "free.txt"), "old_string": "a", "new_string": "b"}
+    assert corner.tell("gamma", "PreToolUse", "Edit", given, "edit") == ""
+    for command in ("rm -rf .trees", "mv .trees /tmp/elsewhere", "rm -rf .trees/*", "find .trees -delete"):
+        assert "free.txt) is held by" in corner.runs(command)[0], command
+    assert corner.runs("ls .trees; rm -rf .trees/none")[0] == ""
 
 
 @pytest.mark.parametrize(

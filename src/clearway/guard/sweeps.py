@@ -23,13 +23,15 @@ ENTRIES_MAX = 4_000
 
 
 class Sweep:
-    """The `place` of a folder, and the `parts` of the paths below it that are meant, with wildcards in them."""
+    """The `place` of a folder, and the `parts` of the paths below it that are meant, with wildcards in them. top: the
+    folder itself, where the place is only that of a checkout in it."""
 
-    __slots__ = ("parts", "place")
+    __slots__ = ("parts", "place", "top")
 
-    def __init__(self, place: Place, parts: list[str]) -> None:
+    def __init__(self, place: Place, parts: list[str], top: str = "") -> None:
         self.place = place
         self.parts = parts
+        self.top = top or place.absolute
 
 
 def parted(path: str) -> tuple[str, list[str]]:
@@ -54,15 +56,15 @@ def look(tx: Tx, sweeps: list[Sweep]) -> None:
 
 
 def _meets(sweep: Sweep, shown: str) -> bool:
-    place, parts = sweep.place, sweep.parts
-    whole = os.path.normpath(os.path.join(place.root, shown))
-    if whole == place.absolute or place.absolute.startswith(whole.rstrip("/") + "/"):  # the folder lies in what is held
-        return not parts or SOME in parts[-1] or _has(place.absolute, parts, place.absolute)
-    below = os.path.relpath(whole, place.absolute).split("/")
+    top, parts = sweep.top, sweep.parts
+    whole = os.path.normpath(os.path.join(sweep.place.root, shown))
+    if whole == top or top.startswith(whole.rstrip("/") + "/"):  # the folder lies in what is held
+        return not parts or SOME in parts[-1] or _has(top, parts, top)
+    below = os.path.relpath(whole, top).split("/")
     if not parts:
         return True
     return any(fits(below[:length], parts) for length in range(1, len(below) + 1)) or (
-        os.path.isdir(whole) and _has(whole, parts, place.absolute)
+        os.path.isdir(whole) and _has(whole, parts, top)
     )
 
 

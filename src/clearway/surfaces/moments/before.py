@@ -239,6 +239,11 @@ def _by_room(
             _of(visit, place, wanted).runs.append(place)
     if found is not None and found.sweeps:
         _add_sweeps(visit, found.sweeps, wanted)
+    if found is not None and (found.sweeps or found.targets):
+        from clearway.surfaces.moments import around
+
+        for sweep in around.checkouts(visit, [*found.targets, *found.sweeps]):
+            _of(visit, sweep.place, wanted).sweeps.append(sweep)
     for raw in _needed([] if found is None else found.commands, declared):
         _add_needed(visit, raw, wanted)
     return [wanted[name] for name in sorted(wanted)]
