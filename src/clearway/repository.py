@@ -279,11 +279,11 @@ def _repository(root: str, git: str) -> Repository | None:
             return Repository(root, "", "") if os.path.lexists(os.path.join(root, POINTER)) else None
         if os.path.isdir(git):
             return Repository(root, git, git) if os.path.exists(os.path.join(git, "HEAD")) else None
-        pointer = _read_line(git)
-        if not pointer.startswith("gitdir: "):
+        pointer = _read_small(git).rstrip("\r\n")  # a path may have a line break in it
+        if not pointer.startswith("gitdir: ") or not pointer[8:].strip():
             return None
         own = os.path.realpath(os.path.join(root, pointer[8:]))
-        shared = _read_line(os.path.join(own, "commondir"))
+        shared = _read_small(os.path.join(own, "commondir")).rstrip("\r\n")
         common = os.path.realpath(os.path.join(own, shared)) if shared else own
         return Repository(root, own, common) if os.path.isdir(own) else None
     except (OSError, ValueError):  # a NUL, for one, is in no path
@@ -291,16 +291,20 @@ def _repository(root: str, git: str) -> Repository | None:
 
 
 def _read_line(file: str) -> str:
-    """The first line of a small file, empty when it is not there. Whoever opened a pipe would wait for its writer."""
+    """The first line of a small file, empty when it is not there."""
+    return _read_small(file).partition("\n")[0][: PATH_CHARS_MAX + 16].strip()
+
+
+def _read_small(file: str) -> str:
+    """A small file, empty when it is not there. Whoever opened a pipe would wait for its writer."""
     try:
         if not stat.S_ISREG(os.stat(file).st_mode):
             return ""
         descriptor = os.open(file, os.O_RDONLY)  # a hook reads several, and `open` takes three times as long
         try:
-            line = os.read(descriptor, 4 * (PATH_CHARS_MAX + 16)).partition(b"\n")[0]
+            return os.read(descriptor, 4 * (PATH_CHARS_MAX + 16)).decode("utf-8", "surrogateescape")
         finally:
             os.close(descriptor)
-        return line.decode("utf-8", "surrogateescape")[: PATH_CHARS_MAX + 16].strip()
     except FileNotFoundError:
         return ""
     except NotADirectoryError:

@@ -35,6 +35,14 @@ def submodule(repo: Path) -> tuple[Path, Path]:
     return whole / "sub", whole / ".git" / "modules" / "sub"
 
 
+def broken(repo: Path) -> tuple[Path, Path]:
+    """A worktree of a repository whose path has a line break in it."""
+    main, tree = repo.parent / "two\nlines ", repo.parent / "tree"
+    git(repo, "clone", "-q", str(repo), str(main))
+    git(main, "worktree", "add", "-q", str(tree), "-b", "work")
+    return tree, main / ".git"
+
+
 LAYOUTS = pytest.mark.parametrize("layout", [bare, apart, submodule])
 Layout = Callable[[Path], tuple[Path, Path]]
 
@@ -54,6 +62,15 @@ def test_wherever_its_git_directory_is_a_repository_is_shown_and_taken_leave_of(
     gone = terminal("--json", "uninstall", "--data", "--write").json
     assert gone["git_hooks"] == [str(tree)]
     assert {str(file) for file in common.rglob("*")} - {str(common / "hooks")} <= before
+
+
+def test_a_worktree_of_a_repository_with_a_line_break_in_its_path_is_one_of_it(terminal: Terminal) -> None:
+    tree, common = broken(terminal.folder)
+    assert terminal("--as", "anna", "claim", "src/a.py", folder=common.parent).status == 0
+    said = terminal("--as", "ben", "claim", "src/a.py", folder=tree)
+    assert said.status == 0 and "in flight in another worktree" in said.out
+    assert terminal("--as", "carl", "claim", "src/a.py", folder=tree).code == "PATH_HELD"
+    assert terminal("--as", "carl", "claim", "../two\nlines /src/a.py", folder=tree).code == "PATH_HELD"
 
 
 def test_a_bare_repository_has_the_room_of_its_worktrees(terminal: Terminal) -> None:
