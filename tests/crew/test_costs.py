@@ -14,6 +14,7 @@ from tests.surfaces.test_moments import Desk, desk
 from clearway import amounts
 from clearway.config import Caller
 from clearway.crew import costs
+from clearway.db.tx import Tx
 
 __all__ = ["desk"]
 HOURS = 3_600_000
@@ -152,6 +153,21 @@ def test_whoever_starts_agents_otherwise_reports_what_they_cost(world: World) ->
     assert human(world).ask("get_costs")["total"]["cost_usd"] == 0.42
     assert worker.refused("report_cost", output_tokens=2, cost_usd="cheap").code == "INVALID_ARGUMENT"
     assert worker.refused("report_cost", output_tokens=2, attempt_id="0" * 26).code == "ATTEMPT_NOT_FOUND"
+
+
+def test_absurd_numbers_spoil_no_sum(world: World) -> None:
+    """Whoever reports the largest number again and again, under many names: the caps of others are still counted."""
+    human(world).ask("set_setting", name="cost.agent", value="900000000")
+    worker = world.agent("codex-worker")
+    most: dict[str, Any] = {"input_tokens": 2**53, "output_tokens": 2**53}
+
+    def report(tx: Tx) -> None:
+        for place in range(1_100):
+            costs.record(tx, **most, model="x" if place % 2 else f"m{place}")
+
+    worker.room.run(report, caller=worker.caller)
+    assert human(world).ask("get_costs", by="model")["total"]["input_tokens"] > 0
+    claimed(world)
 
 
 @pytest.mark.parametrize(

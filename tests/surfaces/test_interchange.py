@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -111,6 +112,18 @@ def test_a_project_goes_through_a_pipe(terminal: Terminal, tmp_path: Path) -> No
     shutil.copytree(terminal.folder, other, ignore=shutil.ignore_patterns(".clearway*"))
     read = terminal("--json", "project", "import", "-", stdin=written.stdout, folder=other)
     assert read.json["created"] == {"issues": 1}
+
+
+def test_what_a_shell_hands_over_as_a_pipe_is_a_file_like_any_other(terminal: Terminal, tmp_path: Path) -> None:
+    """`clearway import github <(gh issue list ...)`: it can be read once, and is looked at twice."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    text = (FORMATS / "github.json").read_bytes()
+    writer = threading.Thread(target=pipe.write_bytes, args=(text,))
+    writer.start()
+    read = terminal("import", "github", str(pipe))
+    writer.join()
+    assert read.status == 0 and "Imported from" in read.out
 
 
 def test_a_project_whose_room_is_gone_comes_back_from_its_export(terminal: Terminal, tmp_path: Path) -> None:

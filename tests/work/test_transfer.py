@@ -372,6 +372,24 @@ def test_a_decision_that_both_sides_replaced_stands_twice(world: World, elsewher
 
 
 @one_direction
+def test_a_review_that_was_settled_makes_room_for_the_next(world: World, elsewhere: Rooms) -> None:
+    """The one that waits here is settled by the document, and then the next is asked for: one import brings both."""
+    one = world.agent("one")
+    issue = make(one, "Looked at twice", status="review")["issue_id"]
+    first = one.ask("create_review_request", issue_id=issue)["review_request_id"]
+    two = elsewhere("two", project=world.room.project)
+    two.ask("apply_import", document=exported(one))
+    one.ask("cancel_review_request", review_request_id=first, expected_version=1)
+    second = one.ask("create_review_request", issue_id=issue)["review_request_id"]
+    done = two.ask("apply_import", document=exported(one), mode="merge")
+    assert done["conflicts"] == []
+    waiting = two.ask("list_review_requests", status="open")["items"]
+    assert [each["review_request_id"] for each in waiting] == [second]
+    again = two.ask("apply_import", document=exported(one), mode="merge")
+    assert (again["created"], again["updated"]) == ({}, {})
+
+
+@one_direction
 def test_a_project_that_is_not_empty_is_not_written_to_unless_it_is_merged(world: World, elsewhere: Rooms) -> None:
     """I61."""
     document = exported(rich(world))

@@ -162,3 +162,29 @@ def test_what_is_newer_elsewhere_changes_what_is_here_and_nothing_else(world: Wo
     assert "Changed later" in titles and "Changed here" in titles and "Changed without a date" not in titles
     assert (titles["Changed later"]["status"], titles["Changed later"]["version"]) == ("done", 2)
     assert codex.ask("apply_import", document=changed, mode="merge")["updated"] == {}
+
+
+@pytest.mark.parametrize("world", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    "document",
+    [
+        "# A" + 50_000 * " " + "heading\n- [ ] Long\n",
+        "# " + 20_000 * "# " + "x\n- [ ] Long\n",
+        "- [ ] A" + 200_000 * " " + "title, after: Nothing\n- [ ] Nothing\n",
+        20_000 * "# Heading\n\n- [x] Box\n",
+    ],
+    ids=["spaces", "signs", "title", "boxes"],
+)
+def test_a_list_of_any_shape_is_read_in_its_time(world: World, document: str) -> None:
+    """Each of them kept a whole host busy for hours once."""
+    looked = world.agent("codex").ask("validate_import", document=document, format="markdown")
+    assert looked["created"]["issues"] >= 2
+
+
+@pytest.mark.parametrize("world", ["sqlite"], indirect=True)
+def test_a_heading_keeps_the_signs_of_its_words(world: World) -> None:
+    document = "# Learn C#\n- [ ] One\n## Closed ##\n- [x] Two\n"
+    codex = world.agent("codex")
+    codex.ask("apply_import", document=document, format="markdown")
+    titles = {each["title"] for each in codex.ask("list_issues", limit=100)["items"]}
+    assert {"Learn C#", "Closed"} <= titles

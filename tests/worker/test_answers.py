@@ -168,6 +168,16 @@ def test_nonsense_is_no_crash(out: str) -> None:
     assert read(out).limit is None
 
 
+@pytest.mark.parametrize("number", ["9" * 400, "9" * 5_000])
+def test_an_absurd_number_is_no_crash(number: str) -> None:
+    """Whatever a client prints as its price or as the end of its limit: the worker goes on."""
+    found = read('{"type": "result", "result": "Fine.", "usage": {}, "total_cost_usd": ' + number + "}")
+    assert found.usage is None or found.usage.cost_usd is None
+    for end in (number, "\u00b2"):
+        limit = read(f"Claude AI usage limit reached|{end}", 1).limit
+        assert limit is not None and not limit.has_end
+
+
 def test_a_provider_that_has_too_much_to_do_is_no_limit_and_no_failure_of_the_work() -> None:
     overloaded = CLAUDE_LIMITED | {"api_error_status": 529, "api_error_type": "overloaded_error"}
     found = read([overloaded], 1)

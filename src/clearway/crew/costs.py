@@ -10,7 +10,7 @@ from __future__ import annotations
 from clearway import amounts, caps, clock, lapse, policy
 from clearway.db import Row, statements
 from clearway.errors import Refusal
-from clearway.limits import COST_ROWS_MAX, MODEL_CHARS_MAX, NUMBER_MAX
+from clearway.limits import COST_ROWS_MAX, MODEL_CHARS_MAX, RUN_MICROS_MAX, RUN_TOKENS_MAX
 from clearway.op import op
 from clearway.untrusted import folded
 
@@ -74,7 +74,7 @@ def record(
     cap by this is parked, or its holder is warned.
     """
     told = (input_tokens, min(cached_tokens, input_tokens), output_tokens)
-    numbers = [max(0, min(number, NUMBER_MAX)) for number in told]
+    numbers = [max(0, min(number, RUN_TOKENS_MAX)) for number in told]
     if not any(numbers) and not cost_usd:
         return {"recorded": False}
     issue = _issue(tx, attempt, task)
@@ -161,13 +161,14 @@ def _told(text: str) -> float:
 
 def _money(tx: Tx, model: str, numbers: list[int], told: float | None) -> tuple[int | None, str | None]:
     """Millionths of a dollar, and how they are known."""
-    if told is not None and 0 <= told < 1_000_000:
+    if told is not None and 0 <= told < RUN_MICROS_MAX / 1_000_000:
         return round(told * 1_000_000), TOLD
     price = amounts.price_of(policy.value(tx, "cost.prices"), model)
     if price is None:
         return None, None
     fresh, cached, output = price  # dollars for a million, which are millionths for one
-    return round((numbers[0] - numbers[1]) * fresh + numbers[1] * cached + numbers[2] * output), TABLE
+    micros = round((numbers[0] - numbers[1]) * fresh + numbers[1] * cached + numbers[2] * output)
+    return min(micros, RUN_MICROS_MAX), TABLE
 
 
 def _mind_cap(tx: Tx, issue: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import stat
 import sys
 from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any
@@ -142,15 +143,18 @@ def _named(tx: Tx, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _opener(run: Run, file: str) -> Callable[[], IO[bytes]]:
-    """What gives the file from its beginning, as often as it is asked."""
+    """What gives the file from its beginning, as often as it is asked; of a pipe, such as a shell makes for
+    `<(gh issue list ...)`, that is kept here."""
     if file == "-":
         stdin = getattr(sys.stdin, "buffer", None)
         raw = b"" if stdin is None else stdin.read(IMPORT_BYTES_MAX + 1)
         return lambda: io.BytesIO(raw)
     path = os.path.join(run.folder, os.path.expanduser(file))
     try:
-        with open(path, "rb"):
-            pass
+        with open(path, "rb") as opened:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                said = opened.read(IMPORT_BYTES_MAX + 1)
+                return lambda: io.BytesIO(said)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "not a file name"
         raise Refusal("PATH_INVALID", f"{folded(file, _CHARS)} cannot be read ({why}).") from error

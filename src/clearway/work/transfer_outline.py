@@ -16,7 +16,7 @@ from clearway.clock import stable_id
 from clearway.work.transfer_documents import Faults, Text
 from clearway.work.transfer_survey import Item
 
-_HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*$")
+_HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _BOX = re.compile(r"(\s*)(?:[-*+]|\d+[.)])\s+\[([ xX])\]\s+(.*\S)\s*$")
 _PRIORITY = re.compile(rf"(?:^|\s)\(({'|'.join(lifecycle.PRIORITIES)})\)", re.IGNORECASE)
 _LABEL = re.compile(r"(?:^|(?<=\s))#([^\W\d_][\w./-]*)")
@@ -57,8 +57,10 @@ class Markdown:
         epics, tasks = _read(self._text.whole())
         if not tasks:
             faults.add("$", "REQUIRED", "has no boxes such as - [ ] to make tasks of", 1)
-        for each in (*epics, *tasks):
-            yield Item("issue", self._issue(each, is_epic=each in epics), f"$ line {each.line}", each.line)
+        for each in epics:
+            yield Item("issue", self._issue(each, is_epic=True), f"$ line {each.line}", each.line)
+        for each in tasks:
+            yield Item("issue", self._issue(each, is_epic=False), f"$ line {each.line}", each.line)
         by_title: dict[str, _Task] = {}
         for task in tasks:
             by_title.setdefault(_folded(task.title), task)
@@ -99,14 +101,16 @@ def _read(text: str) -> tuple[list[_Task], list[_Task]]:
     for number, line in enumerate(text.split("\n"), 1):
         reading.take(number, line.expandtabs(4).rstrip())
     tasks = reading.tasks
-    epics = [heading for heading in reading.headings if any(task.heading is heading for task in tasks)]
+    used = {task.heading for task in tasks}
+    not_done = {task.heading for task in tasks if not task.done}
+    epics = [heading for heading in reading.headings if heading in used]
     known: dict[str, int] = {}
-    for each in (*epics, *tasks):
-        name = "\0".join([each.heading.title if each.heading else "", each.title, "" if each in tasks else "#"])
+    for each, mark in (*((epic, "#") for epic in epics), *((task, "") for task in tasks)):
+        name = "\0".join([each.heading.title if each.heading else "", each.title, mark])
         known[name] = known.get(name, 0) + 1
         each.id = stable_id(f"markdown\0{name}\0{known[name]}")
     for epic in epics:
-        epic.done = all(task.done for task in tasks if task.heading is epic)
+        epic.done = epic not in not_done
     return epics, tasks
 
 
@@ -125,8 +129,8 @@ class _Reading:
             return
         heading = None if self._fenced else _HEADING.match(line)
         box = None if self._fenced else _BOX.match(line)
-        if heading and heading[2]:
-            self._heading = _titled(number, 0, heading[2])
+        if heading and (title := _without_its_end(heading[2])):
+            self._heading = _titled(number, 0, title)
             self.headings.append(self._heading)
             self._open = []
         elif box:
@@ -155,14 +159,21 @@ class _Reading:
             owner.text.append(line)
 
 
+def _without_its_end(heading: str) -> str:
+    """A heading may be closed by signs as it was begun; those of a word, as in C#, are its own."""
+    bare = heading.rstrip("#")
+    return bare.rstrip() if not bare or bare[-1].isspace() else heading
+
+
 def _titled(line: int, depth: int, text: str) -> _Task:
     """A title without the signs in it."""
+    text = " ".join(text.split())  # also so that no search goes through the same spaces again and again
     after = _AFTER.search(text)
     rest = text[: after.start()] if after else text
     priority = _PRIORITY.search(rest)
     found = _LABEL.findall(rest)
     bare = _LABEL.sub("", _PRIORITY.sub("", rest, count=1) if priority else rest)
-    task = _Task(line, depth, " ".join(bare.split()) or " ".join(text.split()))
+    task = _Task(line, depth, " ".join(bare.split()) or text)
     task.priority = priority[1].lower() if priority else "medium"
     task.labels = list({label.lower(): label[: limits.LABEL_CHARS_MAX] for label in found}.values())
     task.after = after[1].strip() if after else ""

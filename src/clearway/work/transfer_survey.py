@@ -288,6 +288,8 @@ class Survey:
             self._check_review(item, value)
             is_open = value["status"] == "open"
             other = waiting.get(value["issue"]) or self._pending.get(value["issue"])
+            if other in self.changed["review"]:  # this document settles it
+                other = self._pending.get(value["issue"])
             row = here.get(value["id"])
             if row is not None:
                 newer = value["version"] > row.version and row.status in ("open", "claimed") and not is_open

@@ -31,6 +31,8 @@ _LINES = (
 )
 _AFTER = "retry-after:"
 _SECONDS_MAX = 7 * 86_400
+_DIGITS_MAX = 12  # of a second since 1970
+_MONEY_MAX = 1_000_000.0  # no run costs more
 
 
 @dataclass(frozen=True)
@@ -219,7 +221,8 @@ def _by_line(ran: Ran) -> Limit | None:
         says_so = text.startswith(_LINES) or (not text and last.startswith(_LINES))
         return Limit("the client says that its limit is reached") if says_so else None
     until = text[len(_CLAUDE_SAYS) :]
-    return Limit("the usage limit is reached", resets_wall=int(until) * 1_000 if until.isdigit() else None)
+    is_time = until.isascii() and until.isdigit() and len(until) <= _DIGITS_MAX
+    return Limit("the usage limit is reached", resets_wall=int(until) * 1_000 if is_time else None)
 
 
 def _moment(given: str) -> int | None:
@@ -242,4 +245,5 @@ def _whole(value: Any) -> int:
 
 
 def _money(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value < _MONEY_MAX else None
