@@ -6,8 +6,6 @@ What is shown of an issue besides its status is what it was called then. Nothing
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from clearway import clock, scene, wire
 from clearway.db import Row, statements
 from clearway.errors import Refusal
@@ -16,7 +14,10 @@ from clearway.limits import LIST_MAX, REPLAY_EVENTS_AT_ONCE, REPLAY_EVENTS_MAX
 from clearway.op import op
 from clearway.untrusted import folded
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from clearway.arguments import EventNumber, HistoryLimit
     from clearway.db.tx import Tx
     from clearway.scene import Scene

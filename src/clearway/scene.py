@@ -8,14 +8,14 @@ in no event, so they are in no scene. Retention keeps scenes as keyframes, and a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from clearway import wire
 from clearway.db import Row, statements
 from clearway.lifecycle import TERMINAL
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from clearway.db.tx import Tx
 

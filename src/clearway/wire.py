@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeGuard
 
 _SPACE = " \t\n\r"
+_IN_ADDRESS = bytes.maketrans(b"+/", b"-_")
 
 
 class _Scanning:
@@ -100,6 +101,13 @@ def loads(text: str | bytes) -> Any:
 def dumps(value: Any) -> str:
     """Write one JSON value, compact, with non-ASCII characters as they are."""
     return _encode(value)
+
+
+def in_address(raw: bytes) -> str:
+    """Bytes as a word that may stand in an address: base64 as RFC 4648 has it for that, without what fills it up."""
+    from binascii import b2a_base64
+
+    return b2a_base64(raw, newline=False).rstrip(b"=").translate(_IN_ADDRESS).decode("ascii")
 
 
 def is_object(value: Any) -> TypeGuard[dict[str, Any]]:

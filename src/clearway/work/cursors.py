@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 def write(place: dict[str, int]) -> str:
     """The cursor after the row with these sort keys."""
-    import base64
-
-    return base64.urlsafe_b64encode(wire.dumps({"v": 1, **place}).encode()).rstrip(b"=").decode("ascii")
+    return wire.in_address(wire.dumps({"v": 1, **place}).encode())
 
 
 def read(cursor: str | None, names: tuple[str, ...]) -> dict[str, int]:
