@@ -564,7 +564,7 @@ class Rooms:
         if team is None:
             kept = any(os.path.exists(os.path.join(folder, name)) for name in ("room.db", "address", "backups"))
             return not kept and read_pointer(place.root) is not None
-        if os.path.exists(os.path.join(folder, "address")):
+        if known_address(folder) is not None:  # a file that holds none, as a crash may leave it, leads nowhere
             return False
         if team != project:
             raise Refusal(

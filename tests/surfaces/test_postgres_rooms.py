@@ -102,6 +102,11 @@ def test_a_machine_that_does_not_know_the_address_makes_no_room(other: Callable[
     assert "guard open (PROJECT_NOT_CONNECTED" in err
     assert machine.hook("before", "s1", "free.txt", CLEARWAY_FAIL_CLOSED="1")[2] == 2
     assert not list(machine.home.glob("rooms/*/room.db"))
+    folder = machine.home / "rooms" / str(config.read_team(str(machine.repo)))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "address").touch()  # an empty one, as a crash may leave it
+    assert machine.code("room") == ("PROJECT_NOT_CONNECTED", 5)
+    assert not list(machine.home.glob("rooms/*/room.db"))
 
 
 def test_two_machines_share_the_room(anna: Machine, other: Callable[[], Machine], postgres_dsn: str) -> None:

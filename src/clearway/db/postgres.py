@@ -255,7 +255,9 @@ def _translated() -> Generator[None]:
         raise Refusal("STORAGE_BUSY", "The room is busy with another writer; try again.") from error
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         raise Refusal(
-            "STORAGE_FAILURE", "The room's PostgreSQL server does not answer; nothing was changed."
+            "STORAGE_FAILURE",
+            "The room's PostgreSQL server does not answer; nothing was changed. See that it runs and can be reached, or "
+            "give its new address: clearway init --database DSN.",
         ) from error
     except psycopg.errors.InsufficientPrivilege as error:
         raise Refusal(
