@@ -78,9 +78,12 @@ def written(text: str, program: str) -> tuple[list[str], list[str]]:
     if len(text) > CHARS_MAX or not any(sign in text for sign in _SIGNS_OF_WRITING):
         return [], []
     found = Program(_joined(_tokens(text, program.rstrip("0123456789."))))
-    for place, (kind, name) in enumerate(found.tokens):
-        if kind == "name":
-            _look(found, place, name)
+    try:
+        for place, (kind, name) in enumerate(found.tokens):
+            if kind == "name":
+                _look(found, place, name)
+    except RecursionError:  # no program that anybody wrote; it is looked at after the call, as any is
+        pass
     return list(found.paths), list(found.commands)
 
 
