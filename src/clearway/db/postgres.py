@@ -256,7 +256,7 @@ def _translated() -> Generator[None]:
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         raise Refusal(
             "STORAGE_FAILURE",
-            "The room's PostgreSQL server does not answer; nothing was changed. See that it runs and can be reached, or "
+            "The room's PostgreSQL server does not answer; nothing was changed. See that it runs and is reached, or "
             "give its new address: clearway init --database DSN.",
         ) from error
     except psycopg.errors.InsufficientPrivilege as error:
