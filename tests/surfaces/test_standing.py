@@ -56,6 +56,29 @@ def test_a_service_is_shown_then_written_then_gone_without_a_trace(
     assert terminal("service", "remove", "host").code == "INVALID_ARGUMENT"
 
 
+def test_what_failed_to_start_is_started_by_installing_it_again(
+    terminal: Terminal, asked: Path, tmp_path: Path
+) -> None:
+    """The way out of a failed installation is the same command once more."""
+    program = tmp_path / "programs" / "systemctl"
+    works = program.read_text()
+    program.write_text(f'#!/bin/sh\necho "$@" >> {asked}\necho no bus >&2\nexit 1\n')
+    assert "STORAGE_CONFIGURATION" in terminal("service", "install", "host").err
+    assert "STORAGE_CONFIGURATION" in terminal("service", "install", "host").err, "it does not say that all is well"
+    program.write_text(works.replace("echo active", '[ "$2" != is-active ] || { echo inactive; exit 3; }'))
+    assert "clearway-host is installed." in terminal("service", "install", "host").out
+    assert asked.read_text().splitlines()[-1] == "--user restart clearway-host.service"
+
+
+def test_a_home_has_its_own_services_and_not_those_of_a_longer_name(
+    terminal: Terminal, asked: Path, environ: dict[str, str]
+) -> None:
+    other = environ["CLEARWAY_HOME"] + "-of-another"
+    assert terminal("service", "install", "host", CLEARWAY_HOME=other).status == 0 and asked.exists()
+    assert terminal("--json", "service", "status").json["services"] == []
+    assert "clearway-host" not in terminal("uninstall").out
+
+
 def test_a_worker_is_of_one_agent_and_one_repository(terminal: Terminal, asked: Path) -> None:
     assert asked.name == "asked"
     assert terminal("service", "install", "worker").code == "INVALID_ARGUMENT"

@@ -72,7 +72,7 @@ class Plan:
     removed: list[str] = field(default_factory=list[str])
     after: list[list[str]] = field(default_factory=list[list[str]])
     hints: list[str] = field(default_factory=list[str])
-    is_there: bool = False  # and as it would be written
+    is_there: bool = False  # as it would be written, and it runs
 
     def told(self) -> str:
         """The plan as a person reads it."""
@@ -137,7 +137,7 @@ def install(machine: Machine, wanted: Standing) -> Plan:
         _install_task(plan, machine, wanted.name, service_units.windows(wanted, machine.user))
     if machine.platform == WSL:
         _install_around(plan, machine, wanted)
-    plan.is_there = not plan.written
+    plan.is_there = not (plan.written or plan.after)
     return plan
 
 
@@ -259,6 +259,7 @@ def _install_unit(plan: Plan, machine: Machine, wanted: Standing) -> None:
     file = File(_unit_file(machine, wanted.unit), service_units.systemd(wanted))
     if _is_new(file):
         plan.written.append(file)
+    if plan.written or state(machine, wanted.unit) != "running":  # it may have failed the last time
         plan.after.append([*_SYSTEMCTL, "daemon-reload"])
         plan.after.append([*_SYSTEMCTL, "enable", f"{wanted.unit}.service"])
         plan.after.append([*_SYSTEMCTL, "restart", f"{wanted.unit}.service"])
@@ -267,11 +268,12 @@ def _install_unit(plan: Plan, machine: Machine, wanted: Standing) -> None:
 
 def _install_agent(plan: Plan, machine: Machine, wanted: Standing) -> None:
     file = File(_agent_file(machine, wanted.name), service_units.launchd(wanted))
-    if not _is_new(file):
+    if _is_new(file):
+        plan.written.append(file)
+    elif state(machine, wanted.unit) == "running":
         return
     if os.path.exists(file.path):
         plan.before.append(["launchctl", "bootout", f"gui/{_uid()}/{service_units.LABEL}.{wanted.name}"])
-    plan.written.append(file)
     plan.after.append(["launchctl", "bootstrap", f"gui/{_uid()}", file.path])
 
 
@@ -412,10 +414,12 @@ def _is_ours(path: str) -> bool:
 
 
 def _is_of_home(path: str, home: str) -> bool:
+    """Whether it is told this home, and not another one whose name begins with it."""
     from xml.sax.saxutils import escape
 
-    text = _text(path)
-    return home in text or escape(home) in text or "keep-alive" in os.path.basename(path)
+    text = _text(path) + "\n"
+    ends = ((name, end) for name in (home, escape(home)) for end in " \n\"'<")
+    return any(name + end in text for name, end in ends) or "keep-alive" in os.path.basename(path)
 
 
 def _text(path: str) -> str:

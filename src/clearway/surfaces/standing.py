@@ -107,7 +107,7 @@ def _units(run: Run, machine: services.Machine, kind: str, words: tuple[str, ...
 
 
 def _show(run: Run, plan: services.Plan, done: str, *, dry_run: bool, machine: services.Machine) -> None:
-    is_nothing = not (plan.written or plan.removed)
+    is_nothing = not (plan.written or plan.removed or plan.after)
     if not dry_run and not is_nothing:
         if not run.as_json:
             say(plan.told())
