@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hmac
+from base64 import urlsafe_b64encode
 from pathlib import Path
 
 import pytest
@@ -108,6 +110,9 @@ def test_a_token_is_derived_from_secret_attempt_and_fence() -> None:
     assert token("A", 1) == clocks.tokens(b"s" * 32)("A", 1)
     assert len({token("A", 1), token("A", 2), token("B", 1), token("A", 11), clocks.tokens(b"t" * 32)("A", 1)}) == 5
     assert len(token("A", 1)) == 43
+    for secret in (b"", b"s", b"s" * 64, b"s" * 65):
+        made = hmac.digest(secret, b"ISSUE|7", "sha256")
+        assert clocks.tokens(secret)("ISSUE", 7) == urlsafe_b64encode(made).rstrip(b"=").decode()
     assert set(token("A", 1)) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
 
@@ -144,3 +149,13 @@ def test_a_file_that_is_just_being_written_is_looked_at_again(tmp_path: Path) ->
             file.write_text("1000 50")
 
     assert Watched(str(file)).wall() == 1_050
+
+
+def test_an_id_sorts_behind_the_one_it_comes_after() -> None:
+    clock, other = HandClock(), HandClock()
+    clock.jump_wall(hours=1)
+    early = clock.new_id()
+    late = other.new_id(early)
+    assert early < late < other.new_id(late)
+    assert late[:10] != other.new_id()[:10], "what comes after nothing keeps the time of the wall"
+    assert len(other.new_id("7" + "Z" * 25)) == 26, "an id at the end of all ids is not gone beyond"

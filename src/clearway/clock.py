@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _RANDOM_BITS = 80
+_WALL_MAX = 2**48 - 1
 ID_CHARS = 26
 _SAID: dict[int, str] = {}
+_HASHED_BYTES = 64  # that SHA-256 takes at once
 _ISO_CHARS = len("2026-08-01T14:00:00Z")
 _DAYS_TO_1970 = 719_469  # from the last of February of the year 0
 _PAIRS = [first + second for first in _CROCKFORD for second in _CROCKFORD]
@@ -62,13 +64,20 @@ class Clock:
         """Wait between two tries for a lock."""
         time.sleep(milliseconds / 1_000)
 
-    def new_id(self) -> str:
-        """A ULID: sortable, monotonic within this process, 26 characters."""
-        value = self.wall() << _RANDOM_BITS | int.from_bytes(self.random(_RANDOM_BITS // 8), "big")
+    def new_id(self, after: str | None = None) -> str:
+        """A ULID: sortable, monotonic within this process, 26 characters. after: one that another process made, maybe
+        before the wall clock was set back; the new one sorts behind it."""
+        value = self._stamped(self.wall())
         if value >> _RANDOM_BITS <= self._last >> _RANDOM_BITS:  # same millisecond, or the wall clock went back
             value = self._last + 1
         self._last = value
-        return _crockford(value)
+        made = _crockford(value)
+        if after is None or made > after:
+            return made
+        return _crockford(self._stamped(min((_number(after) >> _RANDOM_BITS) + 1, _WALL_MAX)))
+
+    def _stamped(self, wall: int) -> int:
+        return wall << _RANDOM_BITS | int.from_bytes(self.random(_RANDOM_BITS // 8), "big")
 
 
 class FileClock(Clock):
@@ -164,14 +173,20 @@ def last_at(wall_ms: int, minute: int) -> int:
 def tokens(secret: bytes) -> Callable[[str, int], str]:
     """What makes the capability of an attempt from its id and fence: derived, so it can be given again and need not be
     stored."""
-    from base64 import urlsafe_b64encode
-    from hmac import digest
+    from clearway import wire
+
+    # HMAC with SHA-256, as RFC 2104 has it: the library's loads OpenSSL, which takes longer than to claim.
+    key = (secret if len(secret) <= _HASHED_BYTES else _hashed(secret)).ljust(_HASHED_BYTES, b"\0")
+    inner, outer = bytes(byte ^ 0x36 for byte in key), bytes(byte ^ 0x5C for byte in key)
 
     def token(attempt: str, fence: int) -> str:
-        made = digest(secret, f"{attempt}|{fence}".encode(), "sha256")
-        return urlsafe_b64encode(made).rstrip(b"=").decode("ascii")
+        return wire.in_address(_hashed(outer + _hashed(inner + f"{attempt}|{fence}".encode())))
 
     return token
+
+
+def _hashed(data: bytes) -> bytes:
+    return bytes.fromhex(platforms.digest(data))
 
 
 def token_hash(text: str) -> str:
@@ -188,6 +203,13 @@ def stable_id(text: str, wall_ms: int | None = None) -> str:
 
 def is_id(text: str) -> bool:
     return len(text) == ID_CHARS and text[0] <= "7" and all(letter in _CROCKFORD for letter in text)
+
+
+def _number(text: str) -> int:
+    value = 0
+    for letter in text:
+        value = value << 5 | _CROCKFORD.index(letter)
+    return value
 
 
 def _crockford(value: int) -> str:

@@ -273,8 +273,15 @@ def leave_note(tx: Tx, attempt: Row, why: str) -> None:
     last = tx.one(SQL.last_note, attempt=attempt.id)
     if last is not None:
         content += f"\nLast note ({last.kind}): {folded(last.content, _NOTE_CHARS)}"
-    note = {"id": tx.new_id(), "attempt": attempt.id, "issue": attempt.issue, "wall": tx.wall}
+    note = {"id": note_id(tx, attempt, "checkpoint"), "attempt": attempt.id, "issue": attempt.issue, "wall": tx.wall}
     tx.change(SQL.leave_note, content=content, **note)
+
+
+def note_id(tx: Tx, attempt: Row, kind: str) -> str:
+    """The id of a new note on an attempt. Notes are read by their ids: it is behind those it comes after, whatever was
+    done to the wall clock."""
+    newest = tx.one(SQL.newest_note, attempt=attempt.id, issue=attempt.issue, kind=kind)
+    return tx.new_id(None if newest is None else newest.id)
 
 
 def hand_over(tx: Tx, earlier: Row) -> None:

@@ -95,6 +95,10 @@ SELECT host, boot, pidns, pid, started, ended_at, call_at FROM session WHERE id 
 -- name: last_note
 SELECT kind, content FROM attempt_note WHERE attempt = :attempt ORDER BY id DESC LIMIT 1
 
+-- name: newest_note
+SELECT max(own.id) AS id FROM (SELECT max(id) AS id FROM attempt_note WHERE attempt = :attempt
+  UNION ALL SELECT max(id) FROM attempt_note WHERE issue = :issue AND kind = :kind) own
+
 -- name: leave_note
 INSERT INTO attempt_note (id, attempt, issue, kind, content, important, automatic, created_wall)
 VALUES (:id, :attempt, :issue, 'checkpoint', :content, 0, 1, :wall)

@@ -69,6 +69,25 @@ def test_a_context_of_nothing_says_nothing(world: World) -> None:
     assert not any(context[name] for name in lists)
 
 
+def test_what_was_said_last_is_the_newest_after_the_wall_clock_was_set_back(world: World) -> None:
+    ready_issue(world)
+    agent = world.agent("claude-code")
+    world.clock.jump_wall(hours=24 * 30)
+    proof = work(agent, ("checkpoint", "early"), ("finding", "early"))
+    agent.ask("add_comment", issue_id="ISSUE-1", content="early")
+    world.clock.jump_wall(hours=-24 * 30)
+    world.clock._last = 0  # another process: it does not know which ids the first one made
+    for kind in ("checkpoint", "finding"):
+        agent.ask("save_attempt_note", **proof, kind=kind, content="late")
+    agent.ask("add_comment", issue_id="ISSUE-1", content="late")
+
+    context = world.agent("codex").ask("get_work_context", issue_id="ISSUE-1")
+
+    assert context["checkpoint"]["content"] == "late"
+    assert [note["content"] for note in context["notes"]] == ["late", "early"]
+    assert [comment["content"] for comment in context["comments"]] == ["late", "early"]
+
+
 def test_the_newest_checkpoint_counts_and_important_notes_come_first(world: World) -> None:
     ready_issue(world)
     agent = world.agent("claude-code")

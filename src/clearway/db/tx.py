@@ -127,8 +127,8 @@ class Tx:
         """The id of the newest event."""
         return self._state.last_event
 
-    def new_id(self) -> str:
-        return self.clock.new_id()
+    def new_id(self, after: str | None = None) -> str:
+        return self.clock.new_id(after)
 
     def new_fence(self) -> int:
         """A number that only grows in this room; every acquisition gets one."""

@@ -131,7 +131,7 @@ def save_attempt_note(
 ) -> dict[str, Any]:
     """Write down what the next agent must know. Save a checkpoint at every milestone and before your context ends."""
     attempt = held(tx, attempt_id, lease_token)
-    note = tx.new_id()
+    note = lapse.note_id(tx, attempt, kind)
     tx.change(
         SQL.note,
         id=note,

@@ -50,7 +50,7 @@ def save(tx: Tx, facts: Facts, why: str) -> str | None:
     known = tx.one(SQL.last_automatic, attempt=attempt.id)
     if not body or (known is not None and known.content.partition("\n")[2] == _cut(body)):
         return None
-    note = tx.new_id()
+    note = lapse.note_id(tx, attempt, "checkpoint")
     tx.change(SQL.note, id=note, attempt=attempt.id, issue=attempt.issue, content=_whole(tx, why, body), wall=tx.wall)
     tx.tell("checkpoint_saved", issue=attempt.issue, attempt=attempt.id, note=note, automatic=True)
     return note
