@@ -111,7 +111,7 @@ READS_THE_ENVIRONMENT = {"config.py"}
 MAY_PASS_THE_ENVIRONMENT_ON = ("setup/", "surfaces/", "worker/")
 
 # What a hook loads is paid on every tool call of every agent.
-LIGHT_ROOMS = GROUND | {"room", "rooms", "crew", "guard"}
+LIGHT_ROOMS = GROUND | {"room", "rooms", "replay", "scene", "crew", "guard"}
 LIGHT_FILES = (
     *("surfaces/hooks.py", "surfaces/faststep.py", "surfaces/callers.py", "surfaces/clients/", "surfaces/moments/"),
     *("surfaces/githooks.py", "work/checkpoints.py", "work/commits.py"),

@@ -143,9 +143,16 @@ def test_a_plain_line_loads_its_noun_and_no_library(terminal: Terminal, line: st
     assert ("clearway.arguments" in loaded) == bool(nouns)
 
 
-@pytest.mark.parametrize("line", ["status", "room", "issue show 1", "issue why 1", "why held.txt", "cost", "board", ""])
-def test_a_look_loads_no_library(terminal: Terminal, line: str) -> None:
-    terminal("issue", "create", "Work")
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("status", "room", "issue show 1", "issue why 1", "why held.txt", "cost", "board", ""),
+        *("issue list --limit 1", "replay", "--as anna next", "--as anna claim held.txt", "--as anna say hello"),
+    ],
+)
+def test_a_plain_line_loads_no_library(terminal: Terminal, line: str) -> None:
+    for title in ("Work", "More"):
+        terminal("issue", "create", title, "--status", "ready")
     loaded, ended = _loads(terminal, line)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert loaded & HEAVY == set()
