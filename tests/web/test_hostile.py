@@ -87,6 +87,9 @@ def test_what_others_wrote_is_only_text(
     for place in [*views, *panels, "map~path/src%2F%3Cimg%20src%3Dx%20onerror%3Dhit%3D1%3E0.py", "board~agent/mallory"]:
         person.go(place)
         page.wait_for_selector(".panel article" if "~" in place else f".view-{place.partition('/')[0]} >> *")
+        if "~issue/" in place:
+            page.click(".panel details summary")
+            page.wait_for_selector(".panel .sections")
         page.locator(".view .still-lines, .panel .still-lines").first.wait_for(state="detached")
         _check(page, place)
     for message in room.ask("list_messages", "human", limit=100)["items"]:

@@ -8,6 +8,7 @@ import {who, nick, told, loudness, span, hour, reason} from './words.mjs'
 import {Markdown} from './markdown.mjs'
 import {Completed} from './completing.mjs'
 import {Attempts} from './attempts.mjs'
+import {Brief} from './brief.mjs'
 import {OneAgent} from './agent.mjs'
 import {OneEvent, OneAttempt} from './moment.mjs'
 import * as deeds from './deeds.mjs'
@@ -110,14 +111,6 @@ function Relations({graph, of}) {
     return html`<li key=${other + edge.type}><span class="how">${(HOW[edge.type] || [edge.type, edge.type])[out ? 0 : 1]}</span><${Issue} id=${other} /><span class="text">${node?.title}</span>${node && html`<${Status} issue=${node} />`}${HOW[edge.type] && /blocks|related|dupl/.test(edge.type) && html`<${Act} kind="text" sure=${`${edge.source} and ${edge.target} are no longer linked.`} act=${() => deeds.link(edge.source, edge.target, edge.type, 'remove')}>unlink<//>`}</li>`
   }
   return html`<h2>Relations</h2><ul class="relations">${rows.map(row)}</ul>`
-}
-
-function Brief({id}) {
-  const [open, show] = useState(false), [found, put] = useState(null)
-  const toggle = event => {
-    if (event.target.open && !found) ask('get_work_context', {issue_id: id}).then(reply => put({reply}), refused => put({refused}))
-  }
-  return html`<details onToggle=${toggle}><summary>The brief, as the next agent would get it</summary>${found && html`<${Failure} of=${found.refused} />${found.reply && html`<pre class="brief" tabindex="0">${JSON.stringify(found.reply, null, 2)}</pre>`}`}</details>`
 }
 
 function Activity({id}) {
