@@ -69,6 +69,7 @@ def readers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking.Run, "perform", perform)
     monkeypatch.setattr(boards, "show", look("board"))
     monkeypatch.setattr(looking, "status", look("status"))
+    monkeypatch.setattr(looking, "history", look("history"))
     monkeypatch.setattr(looking, "overview", look("overview"))
     monkeypatch.setattr(sys, "stdout", open("/dev/null", "w"))  # noqa: SIM115
 
@@ -86,7 +87,7 @@ def typed(slot: Slot) -> st.SearchStrategy[list[str]]:
 @st.composite
 def lines(draw: st.DrawFn) -> list[str]:
     """A line that is nearly right: a command, some of its slots, and now and then something else."""
-    name = draw(st.sampled_from([*COMMANDS, "status", "board", ""]))
+    name = draw(st.sampled_from([*COMMANDS, "status", "board", "history", ""]))
     line = draw(st.lists(st.sampled_from(ALWAYS), max_size=2)) if draw(st.booleans()) else []
     line += name.split()
     slots = COMMANDS[name].slots if name in COMMANDS else []
@@ -107,7 +108,7 @@ def test_a_line_means_the_same_to_both_readers(readers: None, line: list[str]) -
 @pytest.mark.parametrize(
     "line",
     [
-        "", "status", "--json status", "board", "--json board", "owner a", "--as anna claim a b --purpose x",
+        "", "status", "--json status", "board", "--json board", "history", "owner a", "--as anna claim a b --purpose x",
         "claim a --ttl 30m --as anna --json",
         "release", "release a b", "issue list --status ready --status open --limit 5", "issue --json show 1", "next",
         "issue create T --no-create-missing-labels", "issue claim 1 --no-context", "why a", "changes --since 4",
@@ -146,7 +147,7 @@ def test_a_plain_line_loads_its_noun_and_no_library(terminal: Terminal, line: st
 @pytest.mark.parametrize(
     "line",
     [
-        *("status", "room", "issue show 1", "issue why 1", "why held.txt", "cost", "board", ""),
+        *("status", "room", "issue show 1", "issue why 1", "why held.txt", "cost", "board", "history", ""),
         *("issue list --limit 1", "replay", "--as anna next", "--as anna claim held.txt", "--as anna say hello"),
     ],
 )
@@ -224,6 +225,8 @@ def test_predecessors_words_are_understood(terminal: Terminal) -> None:
     assert terminal("--json", "project", "info").json["root"] == terminal("--json").json["root"]
     assert terminal("info").out == terminal().out
     assert terminal("version").out == terminal("--version").out
+    assert terminal("maintenance", "rebuild-search-index").status == 0
+    assert "Run, start, stop" in terminal("broker", "--help").out
     assert "maintenance" not in terminal("--help").out
 
 

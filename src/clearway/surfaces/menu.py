@@ -66,6 +66,8 @@ MORE = {
 # The words of the predecessors, and what they are here. Not listed anywhere, so that nobody learns them anew.
 ALIASES = {
     "maintenance release-attempt": "attempt release",
+    "maintenance rebuild-search-index": "rebuild-search",
+    "broker": "host run",
     "ack": "task update",
     "bridge": "worker run",
     "worker-activate": "worker activate",
