@@ -1135,4 +1135,35 @@ EOF""",
     "find .. -name '*.none' -delete",
     "cp -r src ..",
     "ls .. > ../listed.txt",
+    'python3 - <<\'EOF\'\np = "held.txt"\ntext = open(p).read()\np += ".bak"\nopen(p, "w").write(text)\nEOF',
+    'python3 - <<\'EOF\'\nimport os\nos.remove("held.txt" + ".bak")\nEOF',
+    """python3 - <<'EOF'
+p = "held.txt"
+def write(p, text):
+    open(p, "w").write(text)
+write("free.txt", open("held.txt").read())
+EOF""",
+    """python3 - <<'EOF'
+from pathlib import Path
+Path("held.txt").with_suffix(".bak").write_text("x")
+p = Path("held.txt")
+p.with_suffix(".bak").write_text(p.read_text())
+(p.parent / "out.txt").write_text("x")
+EOF""",
+    """python3 - <<'EOF'
+from pathlib import Path
+p = "held.txt"
+for p in Path("docs").glob("*.md"):
+    p.write_text("x")
+EOF""",
+    'python3 - <<\'EOF\'\nf = "held.txt"\nwith open("/tmp/x", "w") as f:\n    f.write("held.txt")\nEOF',
+    "node -e \"const fs=require('fs'); const p='held.txt'; fs.writeFileSync(p + '.bak', fs.readFileSync(p))\"",
+    "node -e \"const fs=require('fs'); fs.copyFileSync('held.txt', 'held.txt' + '.bak')\"",
+    'ruby -e \'p = "held.txt"; File.write(p + ".bak", File.read(p))\'',
+    "python3 -c \"p='held.txt'; import shutil; shutil.copy(p, p + '.bak')\"",
+    "python3 -c \"import shutil; shutil.copy('held.txt', 'held.txt.bak')\"",
+    "python3 -c \"p='held.txt'; open(p.replace('held','x'), 'w')\"",
+    "python3 -c \"p='held.txt'; open(f'{p}.bak', 'w')\"",
+    "python3 -c \"p='held.txt'; open('%s.bak' % p, 'w')\"",
+    "node -e \"const p='held.txt'; require('fs').writeFileSync(\\`\\${p}.bak\\`, 'x')\"",
 ]

@@ -46,6 +46,7 @@ _BOTH_OWNED = frozenset("move mv rename renames replace".split())
 _OF_A_PATH = frozenset("rename replace rmdir touch unlink write_bytes write_text".split())
 _SPEAKS = frozenset("execSync getoutput popen system".split())  # a text as a command
 _RUNS = frozenset("Popen call check_call check_output run".split())  # of `subprocess`
+_BINDS = frozenset({"as", "def", "function", "lambda", "sub"})
 _OPENS = frozenset({"fopen", "open", "openSync"})
 _FOR_WRITING = frozenset("wax+>")
 
@@ -91,8 +92,11 @@ def _look(found: Program, place: int, name: str) -> None:
     if found.is_sign(place + 1, "=") and not found.is_sign(place + 2, "="):
         _assign(found, place, name)
         return
-    if name == "in" and found.at(place - 1)[0] == "name" and found.at(place + 1)[1] in {"[", "("}:
-        listed = _list(found, place + 2)
+    if name in _BINDS or (found.is_sign(place + 2, "=") and found.at(place + 1)[1] in {"+", "/", "*", "|", "?", "."}):
+        _forget(found, place, name)
+    if name == "in" and found.at(place - 1)[0] == "name":
+        listed = _list(found, place + 2) if found.at(place + 1)[1] in {"[", "("} else []
+        found.names.pop(found.at(place - 1)[1], None)
         if listed and len(found.names) < NAMES_MAX:
             found.names[found.at(place - 1)[1]] = (listed, False)
         return
@@ -105,11 +109,11 @@ def _look(found: Program, place: int, name: str) -> None:
     if name in _OPENS and owner not in {"webbrowser", "Image"}:
         _open(found, begin)
     elif name in _FIRST or (name in _FIRST_OWNED and owner in _OWNERS):
-        found.write(_path(found, begin)[0])
+        found.write(_argument(found, begin))
     elif name in _SECOND or (name in _SECOND_OWNED and owner in _OWNERS):
         found.write(_second(found, begin))
     elif name in _BOTH or (name in _BOTH_OWNED and owner in _OWNERS) or (name == "rename" and not owner):
-        found.write([*_path(found, begin)[0], *_second(found, begin)])
+        found.write([*_argument(found, begin), *_second(found, begin)])
     elif name in _SPEAKS or (name in _RUNS and owner == "subprocess"):
         _speak(found, begin)
 
@@ -120,6 +124,25 @@ def _assign(found: Program, place: int, name: str) -> None:
     found.names.pop(name, None)
     if texts and is_whole and len(found.names) < NAMES_MAX:
         found.names[name] = (texts, is_path)
+
+
+def _forget(found: Program, place: int, name: str) -> None:
+    """A name is given something else: `p += "x"`, `as p`, or a function's own names."""
+    if name not in _BINDS:
+        found.names.pop(name, None)
+        return
+    end = place + 2
+    while name != "as" and end - place < 64 and found.at(end)[1] not in {")", ":", "{", ""}:
+        end += 1
+    for kind, text in found.tokens[place + 1 : end]:
+        if kind == "name":
+            found.names.pop(text, None)
+
+
+def _argument(found: Program, begin: int) -> list[str]:
+    """The path that is the whole of an argument."""
+    texts, end, _ = _path(found, begin)
+    return texts if found.at(end)[1] in {")", ",", ";", "\n", ""} else []
 
 
 def _of_a_path(found: Program, place: int, name: str, begin: int) -> None:
@@ -133,14 +156,14 @@ def _of_a_path(found: Program, place: int, name: str, begin: int) -> None:
         return
     found.write(texts)
     if name in {"rename", "replace"}:
-        found.write(_path(found, begin)[0])
+        found.write(_argument(found, begin))
 
 
 def _before(found: Program, last: int) -> tuple[list[str], bool]:
     """The path that ends here: a name, or `Path(...)`."""
     kind, text = found.at(last)
     if kind == "name":
-        return found.names.get(text, ([], False))
+        return ([], False) if found.is_sign(last - 1, ".") else found.names.get(text, ([], False))
     if text != ")":
         return [], False
     depth, place = 0, last
@@ -152,6 +175,8 @@ def _before(found: Program, last: int) -> tuple[list[str], bool]:
     if found.at(place - 1) == ("name", "Path"):
         texts, end, _ = _path(found, place - 1)
         return (texts, True) if end == last + 1 else ([], False)
+    if found.at(place - 1)[0] == "name":  # what another function makes
+        return [], False
     texts, end, is_path = _path(found, place + 1)  # `(Path("a") / "b")`
     return (texts, is_path) if end == last else ([], False)
 
@@ -208,7 +233,7 @@ def _second(found: Program, begin: int) -> list[str]:
     _, end, _ = _path(found, begin)
     while end - begin < 32 and not found.is_sign(end, ",") and found.at(end)[1] not in {"", ")"}:
         end += 1
-    return _path(found, end + 1)[0] if found.is_sign(end, ",") else []
+    return _argument(found, end + 1) if found.is_sign(end, ",") else []
 
 
 def _path(found: Program, place: int) -> tuple[list[str], int, bool]:
