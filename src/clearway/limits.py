@@ -263,6 +263,7 @@ HURRY_STEPS = 4_000  # of SQLite's machine, about 0.2 ms, between two looks whet
 HOST_WAITING_MAX = 256  # calls of one client that wait for their turn
 HOST_WORKER_IDLE_SECONDS = 120  # then a worker closes its rooms and ends
 HOST_ROOMS_OPEN_MAX = 32  # of one worker
+HOST_LIVES_MAX = 256  # processes that are held by a descriptor
 HOST_HAND_OVER_MS = 3_000  # what clients have asked before is answered within this time
 HOST_START_MS = 3_000  # how long a starter waits for the first answer of a new host
 HOST_SWEEP_MS = 30_000

@@ -22,7 +22,6 @@ from typing import Any
 
 import clearway
 from clearway import db, platforms
-from clearway.alive import Liveness
 from clearway.clock import Clock
 from clearway.config import Settings
 from clearway.db.sqlite import SqliteEngine
@@ -39,6 +38,7 @@ from clearway.surfaces import host_answers, host_wire
 from clearway.surfaces.host_at_once import AtOnce
 from clearway.surfaces.host_duties import Duties
 from clearway.surfaces.host_figures import Counts
+from clearway.surfaces.host_life import HeldLiveness
 from clearway.surfaces.host_talk import Talk
 from clearway.surfaces.host_together import Together
 from clearway.surfaces.host_watch import Watch, Watching
@@ -78,7 +78,7 @@ class Host:
     ) -> None:
         self.settings = settings
         self.clock = clock or Clock()
-        self.liveness = Liveness()
+        self.liveness = HeldLiveness()
         self.say = say or _silent
         self.leaving = ""  # why
         self.stays = False  # a service does not leave when nobody needs it
@@ -188,6 +188,7 @@ class Host:
             SqliteEngine.together = None
         self.at_once.close()
         self.workers.close()
+        self.liveness.close()
         self._selector.close()
         for end in (self._ear, self._voice):
             end.close()
