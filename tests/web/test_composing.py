@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.surfaces.hosted import Hosted
+from tests.surfaces.hosted import Hosted, hosted
 from tests.web.busy import Room
-from tests.web.conftest import Person
+from tests.web.conftest import Person, environ_in, repository
 
 
-@pytest.fixture
-def spoken(room: Room, host: Hosted) -> Room:
+@pytest.fixture(scope="module")
+def spoken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
     """Two agents, held paths, labels, and more issues than the board shows."""
+    root = tmp_path_factory.mktemp("composing")
+    room = Room(environ_in(root), repository(root))
+    room.ask("update_project", "human", name="harbour")
     for start in (0, 40):
         issues = [{"ref": f"i{n}", "title": f"Step {n}", "status": "ready"} for n in range(start, start + 40)]
         issues[0] |= {"labels": ["parser", "docs"], "priority": "high"}
@@ -21,7 +25,14 @@ def spoken(room: Room, host: Hosted) -> Room:
     for who in ("claude-code", "codex"):
         room.hook("start", who, source="startup")
     assert room.edit("codex", "src/parser/heredoc.py").code == 0
-    return room
+    yield room
+    room.close()
+
+
+@pytest.fixture(scope="module")
+def host(spoken: Room) -> Iterator[Hosted]:
+    with hosted(spoken.environ) as running:
+        yield running
 
 
 def _offers(page: Any, *wanted: str) -> None:
@@ -42,7 +53,7 @@ OFFERED = """wanted => {
 }"""
 
 
-def test_a_message_completes_agents_issues_paths_and_labels(spoken: Room, person: Person) -> None:
+def test_a_message_completes_agents_issues_paths_and_labels(person: Person) -> None:
     asked: list[str] = []
     page = person.come_in()
     page.wait_for_selector(".held .path")
@@ -95,9 +106,7 @@ def test_a_message_completes_agents_issues_paths_and_labels(spoken: Room, person
     assert asked.count("search") <= 2 and asked.count("list_labels") <= 1 and asked.count("get_issue") <= 6
 
 
-def test_comments_and_the_labels_of_an_issue_complete_and_escape_closes_the_list_only(
-    spoken: Room, person: Person
-) -> None:
+def test_comments_and_the_labels_of_an_issue_complete_and_escape_closes_the_list_only(person: Person) -> None:
     page = person.come_in()
     person.go("board~issue/ISSUE-1")
     page.wait_for_selector(".panel h1")
@@ -122,7 +131,7 @@ def test_comments_and_the_labels_of_an_issue_complete_and_escape_closes_the_list
     page.locator(".said", has_text="Nothing was changed").wait_for()
 
 
-def test_a_finger_chooses_what_is_offered(spoken: Room, host: Hosted, chromium: Any) -> None:
+def test_a_finger_chooses_what_is_offered(host: Hosted, chromium: Any) -> None:
     person = Person(chromium, host, has_touch=True, is_mobile=True)
     person.page.set_viewport_size({"width": 360, "height": 780})
     page = person.come_in()
