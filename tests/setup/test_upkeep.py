@@ -6,9 +6,10 @@ import glob
 import json
 import os
 
-from tests.conftest import World
+from tests.conftest import HOST, Agent, World
 from tests.surfaces.conftest import Terminal, environ, terminal  # noqa: F401  (fixtures)
 
+from clearway.config import Caller
 from clearway.db import copies
 from clearway.setup import upkeep
 
@@ -56,6 +57,22 @@ def test_what_does_not_agree_is_named_and_put_right(world: World) -> None:
     assert codex.ask("search", query="lighthouse")["items"][0]["entity_type"] == "comment"
     assert codex.ask("path_owner", path="free.txt")["free"]
     assert codex.ask("create_issue", title="No number twice")["display_id"] == "ISSUE-5"
+
+
+def test_no_number_of_a_task_or_of_a_message_is_given_out_twice(world: World) -> None:
+    """A counter that was set back behind a task's lease, and behind a message whose event was lost."""
+    human = Agent(world, Caller("human", cwd=str(world.repo), host=HOST, human=True))
+    codex = world.agent("codex")
+    for text in ("One", "Two"):
+        human.ask("send_message", to="codex", text=text, kind="task")
+    assert codex.ask("next_task")["task"]
+    world.change("UPDATE room SET last_fence = 0, last_event = 0")
+    world.change("DELETE FROM event")
+    found = "; ".join(upkeep.faults(world.room))
+    assert "counter of events is at 0, and" in found and "counter of fences is at 0, and 1" in found
+    upkeep.put_right(world.room)
+    assert world.agent("codex").ask("next_task")["task"]
+    human.ask("send_message", to="codex", text="Three", kind="task")
 
 
 def test_doctor_looks_at_it_and_repairs_it(terminal: Terminal) -> None:  # noqa: F811

@@ -29,6 +29,9 @@ INSERT INTO search_words (search_words) VALUES ('delete-all'); DELETE FROM searc
 INSERT INTO search_entry (number, type, entity, issue)
 SELECT row_number() OVER (ORDER BY created_wall, entity), type, entity, issue FROM search_source
 """
+# Where numbers stand that were given out (setup/upkeep.sql looks there as well).
+_EVENTS = ("event.id", "message.id", "decision.event", "review_request.event", "keyframe.event")
+_FENCES = ("attempt.fence", "path_lease.fence", "task_lease.fence", "worker_start.fence")
 _FACTS = "SELECT project_id, test_clock, last_event, last_issue, last_fence, anchor_wall FROM room"
 
 
@@ -138,14 +141,19 @@ def continue_after(file: str, others: Iterable[Facts | None]) -> None:
     try:
         known = {"fence": max((o.fences for o in found), default=0), "issue": max((o.issues for o in found), default=0)}
         connection.execute(
-            "UPDATE room SET last_event = (SELECT coalesce(max(id), 0) FROM event),"
+            f"UPDATE room SET last_event = {_last(_EVENTS)},"
             " last_issue = max(last_issue, :issue, (SELECT coalesce(max(number), 0) FROM issue)),"
-            " last_fence = max(last_fence, :fence, (SELECT coalesce(max(fence), 0) FROM attempt),"
-            " (SELECT coalesce(max(fence), 0) FROM path_lease)) + 1000",
+            f" last_fence = max(last_fence, :fence, {_last(_FENCES)}) + 1000",
             known,
         )
     finally:
         connection.close()
+
+
+def _last(columns: tuple[str, ...]) -> str:
+    """The highest number in these columns. Of a damaged file one table may know more than another."""
+    each = (column.partition(".") for column in columns)
+    return f"max(0, {', '.join(f'(SELECT coalesce(max({name}), 0) FROM {table})' for table, _, name in each)})"
 
 
 def exchange(file: str, new: str, mark: str) -> str:

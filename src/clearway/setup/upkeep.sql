@@ -1,7 +1,11 @@
 -- name: given_out
-SELECT (SELECT coalesce(max(id), 0) FROM event) AS event, (SELECT coalesce(max(number), 0) FROM issue) AS issue,
-  CASE WHEN (SELECT coalesce(max(fence), 0) FROM attempt) > (SELECT coalesce(max(fence), 0) FROM path_lease)
-    THEN (SELECT coalesce(max(fence), 0) FROM attempt) ELSE (SELECT coalesce(max(fence), 0) FROM path_lease) END AS fence
+SELECT (SELECT coalesce(max(last), 0) FROM (
+    SELECT max(id) AS last FROM event UNION ALL SELECT max(id) FROM message UNION ALL SELECT max(event) FROM decision
+    UNION ALL SELECT max(event) FROM review_request UNION ALL SELECT max(event) FROM keyframe) given) AS event,
+  (SELECT coalesce(max(number), 0) FROM issue) AS issue,
+  (SELECT coalesce(max(last), 0) FROM (
+    SELECT max(fence) AS last FROM attempt UNION ALL SELECT max(fence) FROM path_lease
+    UNION ALL SELECT max(fence) FROM task_lease UNION ALL SELECT max(fence) FROM worker_start) given) AS fence
 
 -- name: miscounted
 SELECT count(*) AS count FROM (
