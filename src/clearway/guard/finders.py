@@ -109,6 +109,9 @@ def _condition(search: _Search, words: list[Value], at: int, acts: list[tuple[st
         pattern = _path(value.text or "*")
         search.paths, search.doubtful = pattern, search.doubtful or pattern is None or bool(search.names)
         return at + 2
+    elif word == "-regex" and value is not None and (named := endings((value.text or "").removeprefix(".*") + "$")):
+        search.names.append(Value(f"*{each}" for each in named))
+        return at + 2
     elif word == "-type" and value is not None and value.text in _FILES:
         search.starts = search.starts and value.text == "d"
         return at + 2
@@ -160,7 +163,7 @@ def only_leaves_out(pattern: str) -> bool:
     return all(f".{name}" in NOBODYS or name in NOBODYS for name in names)
 
 
-def endings(pattern: str, *, extended: bool) -> list[str]:
+def endings(pattern: str, *, extended: bool = False) -> list[str]:
     """The endings that an expression like `\\.py$` or `\\.(js|ts)$` asks for; none if it asks for anything else."""
     if pattern[-1:] != "$" or pattern[:2] != "\\.":
         return []
