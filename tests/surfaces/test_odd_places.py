@@ -99,3 +99,14 @@ def test_a_team_room_without_its_driver_says_what_to_install(
         assert refused.code == "STORAGE_CONFIGURATION" and "clearway[postgres]" in refused.err
         if words[0] == "init":
             assert terminal("init").status == 0, "nothing was begun"
+
+
+def test_an_installation_that_is_not_whole_says_so(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """C19: half upgraded, or with a package missing."""
+    monkeypatch.delitem(sys.modules, "clearway.surfaces.boards", raising=False)
+    monkeypatch.setitem(sys.modules, "clearway.surfaces.pages", None)
+    refused = terminal("board")
+    assert (
+        refused.code == "INTERNAL"
+        and "clearway.surfaces.pages cannot be loaded); install Clearway again" in refused.err
+    )

@@ -193,6 +193,8 @@ def _what_the_system_said(error: OSError) -> str:
 
 def _where_it_rose(error: Exception) -> str:
     """The kind of a bug and its place, never its text, which may hold what callers keep secret."""
+    if isinstance(error, ImportError) and error.name:
+        return f"this installation is not whole ({error.name} cannot be loaded); install Clearway again."
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
