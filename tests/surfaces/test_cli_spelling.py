@@ -122,6 +122,11 @@ def test_a_line_as_it_is_declared_needs_no_library(readers: None, line: str) -> 
     assert found == by_click(line.split())
 
 
+def test_an_empty_word_is_not_no_word() -> None:
+    assert shortcut.understood([""]) is None
+    assert shortcut.understood([]) is not None
+
+
 HEAVY = {"click", "collections", "contextlib", "datetime", "enum", "functools", "inspect", "json", "re", "typing"}
 NOUNS = {"clearway.work.issues", "clearway.crew.leases", "clearway.crew.messages", "clearway.work.plans"}
 

@@ -54,6 +54,16 @@ def overview(run: Run) -> None:
         say(render.overview(state, run.paper))
 
 
+def history(run: Run, path: str = "", limit: str | None = None) -> None:
+    """What happened to one path, or in the whole repository."""
+    place = run.place
+    asked: dict[str, Any] = {"path": path or (place.root if place else run.folder)}
+    if limit is not None:
+        asked["limit"] = int(limit) if limit.isdigit() else limit
+    told = OPERATIONS["path_history"]
+    run.answer(told, run.ask(told, **asked))
+
+
 def _state(run: Run) -> dict[str, Any]:
     """Who is here besides the caller, what is held, and what the caller works on. Empty where there is no room."""
     place = run.place

@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     from clearway.surfaces.spelling import Slot
 
 _HELP = (["--help"], ["-h"])
-_LOOKS = (["status"], ["board"])
+# The words that stand for no operation and are read here where nothing stands behind them: where each is answered.
+_LOOKS = {
+    "": ("looking", "overview"),
+    "status": ("looking", "status"),
+    "history": ("looking", "history"),
+    "board": ("boards", "show"),
+}
 _MANNERS = {"--as": "agent", "-C": "directory", "--room": "room"}
 
 
@@ -71,7 +77,7 @@ def understood(words: list[str]) -> Line | None:
     rest = _after_manners(line, words)
     if rest is None:
         return None
-    if not rest or rest in _LOOKS:
+    if not rest or (len(rest) == 1 and rest[0] and rest[0] in _LOOKS):
         line.looks = "".join(rest)
         return line
     found = _command(line, rest)
@@ -84,17 +90,8 @@ def understood(words: list[str]) -> Line | None:
 def _do(line: Line, run: Run) -> int:
     if line.command is not None:
         return run.answer(line.command.operation, run.perform(line.command, line.given), line.command.words)
-    if line.looks == "board":
-        from clearway.surfaces import boards
-
-        boards.show(run)
-        return 0
-    from clearway.surfaces import looking
-
-    if line.looks:
-        looking.status(run)
-    else:
-        looking.overview(run)
+    module, name = _LOOKS[line.looks]
+    getattr(__import__(f"clearway.surfaces.{module}", fromlist=(name,)), name)(run)
     return 0
 
 

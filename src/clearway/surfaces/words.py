@@ -212,13 +212,7 @@ def completion(shell: str) -> None:
 @click.option("--limit", metavar="N", help="How many events, the newest first.")
 def history(path: str, limit: str | None) -> None:
     """Tell what happened to the paths of this repository, or to one of them."""
-    run = this_run()
-    place = run.place
-    told = OPERATIONS["path_history"]
-    asked: dict[str, Any] = {"path": path or (place.root if place else run.folder)}
-    if limit is not None:
-        asked["limit"] = int(limit) if limit.isdigit() else limit
-    run.answer(told, run.ask(told, **asked))
+    looking.history(this_run(), path, limit)
 
 
 @click.command()
