@@ -161,6 +161,13 @@ def test_a_worktree_goes_with_no_folder_while_somebody_works_in_it(corner: Corne
     for command in ("rm -rf .trees", "mv .trees /tmp/elsewhere", "rm -rf .trees/*", "find .trees -delete"):
         assert "free.txt) is held by" in corner.runs(command)[0], command
     assert corner.runs("ls .trees; rm -rf .trees/none")[0] == ""
+    clone = corner.repo.parent / "clones" / "other"
+    clone.mkdir(parents=True)
+    git(clone, "init", "-q")
+    corner.runs("rm -rf ../elsewhere")
+    rooms = os.listdir(corner.home / "rooms")
+    assert corner.runs("rm -rf ../clones")[0] == ""
+    assert os.listdir(corner.home / "rooms") == rooms, "no room is made for what is only looked at"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from clearway.errors import Refusal
 from clearway.guard import sweeps
 from clearway.guard.sweeps import Sweep
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from clearway.guard.toolcall import Target
+    from clearway.repository import Place
     from clearway.surfaces.moments import Visit
 
 ENTRIES_MAX = 256  # of folders that are looked through for worktrees
@@ -29,15 +31,27 @@ def checkouts(visit: Visit, found: list[Target]) -> list[Sweep]:
     root = "" if here is None else here.root.rstrip(os.sep) + os.sep
     folder = os.path.join(visit.caller.cwd, visit.call.folder)
     asked: list[Sweep] = []
+    known = {root}
     for target in found:
         top, parts = sweeps.parted(target.path)
         outer = os.path.normpath(os.path.join(folder, top))
         if len(outer) < len(root) and root.startswith((real := os.path.realpath(outer)).rstrip(os.sep) + os.sep):
             if real != root.rstrip(os.sep):
                 asked.append(Sweep(visit.rooms.locate(root, folder), parts, real))
-        elif target.action in _GOES and not parts and os.path.isdir(outer) and not os.path.islink(outer):
-            asked += [Sweep(visit.rooms.locate(inner, folder), []) for inner in _within(outer)]
+        if target.action in _GOES and not parts and os.path.isdir(outer) and not os.path.islink(outer):
+            inner = [path for path in _within(outer) if f"{path}{os.sep}" not in known]
+            known.update(f"{path}{os.sep}" for path in inner)
+            asked += [Sweep(place, []) for path in inner if (place := _with_a_room(visit, path)) is not None]
     return asked
+
+
+def _with_a_room(visit: Visit, root: str) -> Place | None:
+    """The place of a checkout, if anybody can hold something in it: none is made by looking."""
+    try:
+        place = visit.rooms.locate(root, root)
+        return place if place.repository is not None and visit.rooms.known(place.repository) is not None else None
+    except Refusal:
+        return None
 
 
 def _within(top: str) -> Iterator[str]:
