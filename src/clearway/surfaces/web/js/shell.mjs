@@ -172,7 +172,7 @@ function Held() {
 }
 
 export function Shell() {
-  const at = usePlace()
+  const at = usePlace(), room = use(now => now.room)
   const drawer = use(now => now.drawer), guard = use(now => now.roster?.guard), replay = use(now => now.replay)
   const known = use(now => Boolean(now.board || now.failures.board))
   useEffect(() => { set({drawer: false}) }, [at.view, at.panel?.join('/')])
@@ -190,7 +190,7 @@ export function Shell() {
     <${Top} />
     <aside class=${'side' + (drawer ? ' open' : '')} ref=${side} tabindex="-1" aria-label="Agents and held paths">${known && html`<${Agents} /><${Held} />`}</aside>
     ${drawer && html`<div class="veil" onClick=${() => set({drawer: false})}></div>`}
-    ${!known ? html`<main key="soon" aria-busy="true"><div class="view"><${Still} /></div></main>` : html`<main key="here">
+    ${!known ? html`<main key="soon" aria-busy="true"><div class="view"><${Still} /></div></main>` : html`<main key="here"><h1 class="hidden">${room.name}, ${TABS.find(([view]) => view === at.view)?.[1] || 'Search'}</h1>
       ${guard && html`<p class="guard-off" role="status">The guard is switched off: every edit passes${guard.until ? html` until ${guard.until}` : ''}. <code>clearway on</code> switches it on.</p>`}
       ${!replay && html`<${Needs} />`}
       <nav class="tabs" aria-label="Views">${TABS.map(([view, name]) => html`<a href=${href({view})} class=${tab === view ? 'here' : ''} aria-current=${tab === view ? 'page' : undefined}>${name}</a>`)}</nav>
