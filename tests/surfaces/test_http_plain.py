@@ -14,8 +14,8 @@ import pytest
 from tests.surfaces.hosted import hosted
 from tests.surfaces.test_host_http import Session, Web, environ, tool
 
+from clearway.surfaces import host_full, http_mcp, http_progress
 from clearway.surfaces import http as behind
-from clearway.surfaces import http_mcp, http_progress
 from clearway.surfaces.http_plain import plain
 
 __all__ = ["environ"]
@@ -162,6 +162,35 @@ def test_a_call_whose_rest_is_late_is_waited_for_by_the_web_server(
         pause.wait(0.002)
     raw.connection.sendall(body)
     assert raw.heard()[0] == 200
+
+
+def test_a_client_that_is_gone_between_head_and_body_is_no_defect(
+    raw: Raw, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each of them left a traceback in the host's log."""
+    monkeypatch.setattr(behind, "_REST_SECONDS", 0.2)
+    given_up, turns = threading.Event(), host_full.loop()
+    raw.connection.sendall(raw.request(tool("list_issues"))[0])
+    raw.connection.close()
+    turns.call_soon_threadsafe(turns.call_later, 0.4, given_up.set)
+    assert given_up.wait(20)
+    assert not caplog.records
+
+
+def test_many_sessions_that_left_without_a_word_slow_down_no_other(
+    web: Web, raw: Raw, served: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_mcp, "_SESSIONS_MAX", 1)
+    monkeypatch.setattr(http_mcp, "_QUICK_FOR_MS", -1)
+    raw.say(tool("list_issues"))
+    other = Raw(web)
+    other.say(tool("list_issues"))
+    monkeypatch.setattr(http_mcp, "_QUICK_FOR_MS", 60_000)
+    other.say(tool("list_issues"))
+    served.clear()
+    other.say(tool("list_issues"))
+    other.connection.close()
+    assert not served
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ class Http:
             self.active -= 1
 
     def _is_own_page(self, request: Request) -> bool:
-        return request.header("host") in self._hosts and _is_own(request.header("origin"), self._origins)
+        return request.header("host").lower() in self._hosts and _is_own(request.header("origin"), self._origins)
 
     def _is_let_in(self, request: Request) -> bool:
         if not self._is_own_page(request):
@@ -374,6 +374,7 @@ def _hurried(http: Http) -> type[asyncio.Protocol]:
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._too_late.cancel()
+            self._held = b""  # nobody waits for an answer to it
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
@@ -469,7 +470,7 @@ class Request:
 
 def _turned_away(request: Request, hosts: set[str], origins: set[str], key_asked: str) -> Reply:
     """Why somebody is not let in: a wrong Host, a foreign Origin, or no valid token."""
-    if request.header("host") not in hosts:
+    if request.header("host").lower() not in hosts:
         refusal, status = (
             Refusal("FORBIDDEN", "This is not the server you mean."),
             421 if request.path == "/mcp" else 403,

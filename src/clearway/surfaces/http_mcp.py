@@ -161,9 +161,11 @@ class Served:
 
     def opened(self, headers: Mapping[str, str], client: str) -> None:
         """The SDK has found a call in order, of this client in this session."""
-        session = headers.get("mcp-session-id", "")
+        session, now = headers.get("mcp-session-id", ""), self._all.now
+        if len(self._clients) >= _SESSIONS_MAX and session not in self._clients:  # most clients leave without a word
+            self._clients = {one: known for one, known in self._clients.items() if now - known[2] <= _QUICK_FOR_MS}
         if session and (session in self._clients or len(self._clients) < _SESSIONS_MAX):
-            self._clients[session] = client, headers.get("mcp-protocol-version", ""), self._all.now
+            self._clients[session] = client, headers.get("mcp-protocol-version", ""), now
 
     async def answer(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}

@@ -122,7 +122,7 @@ class FrontDoor:
         self.listener.setblocking(False)
         self.port = int(self.listener.getsockname()[1])
         scheme = "https" if tls else "http"
-        self.names = {f"{name}:{self.port}" for name in _names(host)}
+        self.names = called(_names(host), self.port, scheme)
         self.origins = {f"{scheme}://{name}" for name in self.names}
         self.address = f"{scheme}://{_bracketed(host)}:{self.port}/mcp"
 
@@ -255,6 +255,12 @@ def _names(host: str) -> set[str]:
     except (ValueError, OSError):
         pass  # a name, or a machine that does not know its own addresses
     return names
+
+
+def called(names: set[str], port: int, scheme: str) -> set[str]:
+    """How clients write these names in Host: in small letters, and without the port that the scheme stands for."""
+    ends = [f":{port}", *([""] if port == {"https": 443, "http": 80}[scheme] else [])]
+    return {name.lower() + end for name in names for end in ends}
 
 
 def _bracketed(host: str) -> str:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from tests.surfaces.mcp_server.test_mcp_http import Web, command, served
 
+from clearway.surfaces import serving
+
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
@@ -43,6 +45,15 @@ def test_what_is_malformed_too_large_or_not_for_it_is_turned_away_by_status(
             connection.putheader(name, value)
         connection.endheaders()
         assert connection.getresponse().status == 413
+
+
+def test_it_answers_to_its_names_as_clients_write_them(environ: dict[str, str], repo: Path) -> None:
+    """Names have no case, and no client writes the port that its scheme stands for."""
+    with served(environ, repo, "127.0.0.1:0", "--no-auth") as running:
+        assert raw(running.port, f"GET /healthz HTTP/1.1\r\nHost: LocalHost:{running.port}") == 200
+        assert raw(running.port, "GET /healthz HTTP/1.1\r\nHost: localhost") == 403
+    assert serving.called({"Box.local"}, 443, "https") == {"box.local", "box.local:443"}
+    assert serving.called({"[::1]"}, 443, "http") == {"[::1]:443"}
 
 
 def test_a_session_that_was_ended_is_over_and_no_other_is(environ: dict[str, str], repo: Path) -> None:
