@@ -1166,4 +1166,5 @@ EOF""",
     "python3 -c \"p='held.txt'; open(f'{p}.bak', 'w')\"",
     "python3 -c \"p='held.txt'; open('%s.bak' % p, 'w')\"",
     "node -e \"const p='held.txt'; require('fs').writeFileSync(\\`\\${p}.bak\\`, 'x')\"",
+    'awk \'{print > "../" NR ".txt"}\' held.txt',
 ]

@@ -242,7 +242,9 @@ def _by_room(
     if found is not None and (found.sweeps or found.targets):
         from clearway.surfaces.moments import around
 
-        for sweep in around.checkouts(visit, [*found.targets, *found.sweeps]):
+        # `awk '{print > "/tmp/" $1}'`: a folder that is only suspected is the beginning of some name
+        swept = [target for target in found.sweeps if not target.path.endswith("/")]
+        for sweep in around.checkouts(visit, [*found.targets, *swept]):
             _of(visit, sweep.place, wanted).sweeps.append(sweep)
     for raw in _needed([] if found is None else found.commands, declared):
         _add_needed(visit, raw, wanted)
