@@ -25,7 +25,7 @@ ISSUES = 120
 # What a browser loads before anything is chosen; the other views come when they are first looked at.
 FIRST = (
     *("vdom", "wire", "store", "place", "words", "marks", "shell", "needs", "feed", "deeds", "board", "replay", "keys"),
-    "start",
+    *("aloud", "bridge", "start"),
 )
 DATA = {
     "get_board": {"cards": 60},

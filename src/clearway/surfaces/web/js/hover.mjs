@@ -53,7 +53,13 @@ function leave() {
   going = setTimeout(hide, LINGER_MS)
 }
 
-addEventListener('pointerover', event => {
+// What was under the pointer, or had the focus, before this was loaded.
+export function begin(event) {
+  if (event.type === 'pointermove') over(event)
+  else if (event.type === 'keydown') { lastKey = event.key; reached(document.activeElement) }
+}
+
+function over(event) {
   if (event.pointerType === 'touch') return
   touched = false
   const anchor = event.target.closest?.(POINTED)
@@ -61,7 +67,8 @@ addEventListener('pointerover', event => {
   if (anchor !== passed) passed = null
   if (anchor && anchor !== passed && !anchor.closest('dialog')) ask(anchor, 'pointer')
   else if (shown?.by !== 'keys' || passed) leave()
-})
+}
+addEventListener('pointerover', over)
 addEventListener('pointerdown', event => {
   touched = event.pointerType === 'touch'
   if (event.target.closest?.('#small-card')) return
@@ -69,11 +76,11 @@ addEventListener('pointerdown', event => {
   hide()
 })
 document.addEventListener('pointerleave', () => shown?.by === 'pointer' && leave())
-addEventListener('focusin', event => {
-  const at = event.target
-  if (touched || KEPT_OPEN.test(lastKey) || !at.matches?.(REACHED) || !at.matches(':focus-visible')) return
+function reached(at) {
+  if (touched || KEPT_OPEN.test(lastKey) || !at?.matches?.(REACHED) || !at.matches(':focus-visible')) return
   ask(at, 'keys')
-})
+}
+addEventListener('focusin', event => reached(event.target))
 addEventListener('focusout', event => { if (asked === event.target || shown?.anchor === event.target) hide() })
 addEventListener('resize', hide)
 addEventListener('hashchange', hide)

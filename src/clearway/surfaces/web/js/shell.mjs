@@ -34,7 +34,7 @@ function View() {
 
 function Panel() {
   const at = usePlace()
-  const [Found] = useModule('panel', './panel.mjs')
+  const [Found, refused] = useModule('panel', at.panel ? './panel.mjs' : null)
   const box = useRef(null), before = useRef(null)
   const key = at.panel?.join('/')
   useEffect(() => {
@@ -46,7 +46,7 @@ function Panel() {
   if (!at.panel) return null
   return html`<section class="panel" ref=${box} tabindex="-1" aria-label=${at.panel.join(' ')}>
     <a class="close" href=${href({panel: null})} aria-label="Close" title="Close (esc)">×</a>
-    ${Found ? html`<${Found} kind=${at.panel[0]} id=${at.panel[1]} key=${key} />` : html`<${Still} />`}</section>`
+    ${Found ? html`<${Found} kind=${at.panel[0]} id=${at.panel[1]} key=${key} />` : refused ? html`<${Failure} of=${refused} retry=${again} />` : html`<${Still} />`}</section>`
 }
 
 function Dialog() {
@@ -176,7 +176,12 @@ export function Shell() {
   const drawer = use(now => now.drawer), guard = use(now => now.roster?.guard), replay = use(now => now.replay)
   const known = use(now => Boolean(now.board || now.failures.board))
   useEffect(() => { set({drawer: false}) }, [at.view, at.panel?.join('/')])
-  useEffect(() => { import('./hover.mjs') }, [])
+  useEffect(() => {
+    // The small card is loaded when somebody begins to look around.
+    const wake = event => import('./hover.mjs').then(hover => hover.begin(event))
+    addEventListener('pointermove', wake, {once: true})
+    addEventListener('keydown', wake, {once: true})
+  }, [])
   useEffect(() => { document.querySelector('.tabs .here')?.scrollIntoView({block: 'nearest', inline: 'nearest'}) }, [at.view, known])
   const tab = at.view === 'search' ? '' : at.view
   const side = useRef(null), was = useRef(false)
