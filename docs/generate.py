@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from clearway import arguments, errors, lifecycle, limits
-from clearway.arguments import Choice, Flag, Kind, Many, Parameter, PathText, Record, Text, Whole
+from clearway.arguments import Choice, Flag, FreeObject, Kind, Many, Parameter, PathText, Record, Text, Whole
 from clearway.catalog import OPERATIONS
 from clearway.op import Operation
 from clearway.surfaces import (
@@ -164,6 +164,8 @@ def shape(kind: Kind) -> str:
             return f"list, at most {kind.most:,}: {shape(kind.kind)}"
         case Drafts():
             return f"list, at most {kind.most:,}: object of {words(kind.record.fields)}"
+        case FreeObject():
+            return f"object, at most {kind.bytes_max:,} bytes"
         case Record():
             return "object of " + words(kind.fields)
         case PathText():
@@ -295,6 +297,7 @@ KINDS = {
     "Id": "an id",
     "Moment": "a time",
     "Facts": "an object",
+    "FreeObject": f"an object of at most {limits.ARTIFACT_METADATA_BYTES_MAX:,} bytes",
     "Whole": "a whole number",
     "Flag": "true or false",
     "Text": "a text",

@@ -37,6 +37,9 @@ from clearway.kinds import (
     Flag as Flag,
 )
 from clearway.kinds import (
+    FreeObject as FreeObject,
+)
+from clearway.kinds import (
     KeyOfIssues as KeyOfIssues,
 )
 from clearway.kinds import (
@@ -344,6 +347,7 @@ class ArtifactShape(TypedDict):
     type: Annotated[str, Choice(lifecycle.ARTIFACT_TYPES)]
     uri: Annotated[str, ArtifactUri(limits.ARTIFACT_URI_CHARS_MAX)]
     title: NotRequired[Annotated[str, Text(limits.ARTIFACT_TITLE_CHARS_MAX)]]
+    metadata: NotRequired[Annotated[dict[str, Any], FreeObject(limits.ARTIFACT_METADATA_BYTES_MAX)]]
 
 
 Artifacts = Annotated[list[ArtifactShape], Many(ArtifactRecord(ArtifactShape), limits.ARTIFACTS_MAX)]

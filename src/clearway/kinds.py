@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from clearway import config, paths, repository
+from clearway import config, paths, repository, wire
 from clearway.annotating import Absent, Nullable, cast
 from clearway.untrusted import folded
 
@@ -222,6 +222,29 @@ class Patch(Record):
         fields = {name: kind.schema() for name, kind in self.fields.items()}
         fields |= {name: {**fields[name], "type": [fields[name]["type"], "null"]} for name in self.nullable}
         return {"type": "object", "properties": fields, "additionalProperties": False}
+
+
+class FreeObject(Kind):
+    """An object with whatever a program likes to know again, of at most so many bytes of JSON."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self.bytes_max = bytes_max
+
+    def check(self, value: Any, field: str, where: Where) -> dict[str, Any]:
+        if not wire.is_object(value):
+            raise Problem(field, "INVALID_VALUE", "must be an object")
+        try:
+            text = wire.dumps(value)
+            wire.loads(text)  # what is no number in JSON, and what is nested too deeply, comes back from nowhere
+            size = len(text.encode())
+        except (ValueError, RecursionError):
+            raise Problem(field, "INVALID_VALUE", "must be an object that JSON can hold") from None
+        if size > self.bytes_max:
+            raise Problem(field, "MAX_BYTES", f"must have at most {self.bytes_max} bytes of JSON")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "object"}
 
 
 class RepositoryPath(Text):

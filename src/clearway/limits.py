@@ -74,6 +74,7 @@ ID_CHARS_MAX = 64
 ARTIFACTS_MAX = 20
 ARTIFACT_URI_CHARS_MAX = 4_096
 ARTIFACT_TITLE_CHARS_MAX = 300
+ARTIFACT_METADATA_BYTES_MAX = 8_192
 
 # --- messages ---------------------------------------------------------------------------------------------------
 MESSAGE_CHARS_MAX = 20_000

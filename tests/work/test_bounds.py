@@ -64,6 +64,12 @@ EDGES: list[tuple[str, dict[str, Any], str, Any, Any]] = [
     ("save_attempt_note", NOTE, "artifacts", [ARTIFACT] * 20, [ARTIFACT] * 21),
     ("save_attempt_note", NOTE, "artifacts", [{**ARTIFACT, "uri": "a" * 4_096}], [{**ARTIFACT, "uri": "a" * 4_097}]),
     ("save_attempt_note", NOTE, "artifacts", [{**ARTIFACT, "title": text(300)}], [{**ARTIFACT, "title": text(301)}]),
+    # {"k":"..."} has eight bytes besides its letters.
+    (
+        *("save_attempt_note", NOTE, "artifacts"),
+        [{**ARTIFACT, "metadata": {"k": "x" * 8_184}}],
+        [{**ARTIFACT, "metadata": {"k": "x" * 8_185}}],
+    ),
     ("finish_attempt", END, "result_summary", text(50_000), text(50_001)),
     ("finish_attempt", END, "verification", listed(20, 1_000), listed(21, 5)),
     ("finish_attempt", END, "verification", [text(1_000)], [text(1_001)]),

@@ -166,7 +166,8 @@ def test_the_story_of_an_issue_has_the_artifacts_that_came_with_its_words(world:
     agent = world.agent("claude-code")
     made(agent)
     proved = proof(agent.ask("claim_issue", next=True))
-    file, log = {"type": "file", "uri": "src/a.py"}, {"type": "log", "uri": "ci/1.log", "title": "Suite"}
+    file = {"type": "file", "uri": "src/a.py"}
+    log = {"type": "log", "uri": "ci/1.log", "title": "Suite", "metadata": {"run": 17, "green": ["é", None]}}
     for kind, artifacts in (("finding", [file, log]), ("progress", None)):
         agent.ask("save_attempt_note", **proved, kind=kind, content="See.", artifacts=artifacts)
     end = {"outcome": "completed", "result_summary": "It works.", "target_issue_status": "done"}

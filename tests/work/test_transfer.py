@@ -111,7 +111,10 @@ def rich(world: World) -> Agent:
         result_summary="green",
         verification=["make test"],
         next_steps=["look at it"],
-        artifacts=[{"type": "url", "uri": "https://example.org/x", "title": "x"}, {"type": "file", "uri": "src/a.py"}],
+        artifacts=[
+            {"type": "url", "uri": "https://example.org/x", "metadata": {"x": [1, "é"]}},
+            {"type": "file", "uri": "src/a.py"},
+        ],
     )
     version = codex.ask("get_issue", issue_id=stock)["version"]
     asked = claude.ask("create_review_request", issue_id=stock, target_issue_version=version)

@@ -80,6 +80,13 @@ def test_rhizome_keeps_its_ids_and_all_it_has(world: World) -> None:
 
 
 @pytest.mark.parametrize("world", ["sqlite"], indirect=True)
+def test_rhizome_keeps_what_a_program_wrote_down_with_an_artifact(world: World) -> None:
+    codex, _ = brought(world, "small/rhizome-v1.json")
+    artifacts = [made for each in codex.ask("list_attempts")["items"] for made in each.get("artifacts", [])]
+    assert [made["metadata"] for made in artifacts] == [{"lines": 40}]
+
+
+@pytest.mark.parametrize("world", ["sqlite"], indirect=True)
 def test_beads_become_issues_and_nothing_of_them_is_lost(world: World) -> None:
     codex, found = brought(world, "beads.jsonl")
     stock = found["Reserve stock while somebody pays"]

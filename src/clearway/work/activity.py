@@ -185,7 +185,8 @@ def _result(row: Row | None) -> dict[str, Any]:
 
 
 def _artifact(row: Row) -> dict[str, Any]:
-    return {name: row[name] for name in ("id", "type", "uri", "title") if row[name] is not None}
+    shown = {name: row[name] for name in ("id", "type", "uri", "title") if row[name] is not None}
+    return {**shown, "metadata": wire.loads(row.metadata)} if row.metadata else shown
 
 
 def _attempt(tx: Tx, row: Row) -> dict[str, Any]:

@@ -47,10 +47,10 @@ WHERE :statuses IS NULL OR status IN (SELECT value FROM json_each(CAST(:statuses
 ORDER BY fence DESC LIMIT :limit
 
 -- name: artifacts
-SELECT id, type, uri, title FROM artifact WHERE issue = :issue AND attempt = :attempt ORDER BY id
+SELECT id, type, uri, title, metadata FROM artifact WHERE issue = :issue AND attempt = :attempt ORDER BY id
 
 -- name: made
-SELECT id, type, uri, title FROM artifact
+SELECT id, type, uri, title, metadata FROM artifact
 WHERE issue = :issue AND id IN (SELECT value FROM json_each(CAST(:ids AS TEXT))) ORDER BY id
 
 -- name: late_results

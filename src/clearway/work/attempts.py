@@ -574,6 +574,7 @@ def _attach(tx: Tx, attempt: Row, artifacts: list[Any] | None) -> list[str]:
             type=artifact["type"],
             uri=artifact["uri"],
             title=artifact.get("title"),
+            metadata=wire.dumps(artifact["metadata"]) if artifact.get("metadata") else None,
             wall=tx.wall,
         )
     return made

@@ -34,8 +34,8 @@ INSERT INTO attempt_note (id, attempt, issue, kind, content, next_steps, importa
 VALUES (:id, :attempt, :issue, :kind, :content, :next_steps, :important, :wall)
 
 -- name: attach
-INSERT INTO artifact (id, issue, attempt, type, uri, title, created_wall)
-VALUES (:id, :issue, :attempt, :type, :uri, :title, :wall)
+INSERT INTO artifact (id, issue, attempt, type, uri, title, metadata, created_wall)
+VALUES (:id, :issue, :attempt, :type, :uri, :title, :metadata, :wall)
 
 -- name: finish
 UPDATE attempt SET status = :status, finished_wall = :wall, result_summary = :result_summary, next_steps = :next_steps,

@@ -245,7 +245,7 @@ def _by_id(named: Callable[[], Statement]) -> Callable[[Tx], Iterator[dict[str, 
     return rows_of
 
 
-_LISTS = frozenset({"next_steps", "verification", "artifacts"})
+_JSON = frozenset({"next_steps", "verification", "artifacts", "metadata"})
 _FLAGS = frozenset({"important", "automatic"})
 
 
@@ -253,7 +253,7 @@ def _renamed(row: Row) -> dict[str, Any]:
     """A row as a record has it: `*_wall` is called `*_at`, lists are lists, what says nothing is left out."""
     value: dict[str, Any] = {}
     for name, item in row.items():
-        if name in _LISTS:
+        if name in _JSON:
             item = wire.loads(item) if item else None
         elif name in _FLAGS:
             item = True if item else None

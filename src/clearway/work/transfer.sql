@@ -33,7 +33,7 @@ FROM attempt_note n JOIN attempt a ON a.id = n.attempt
 WHERE n.id > :after AND a.status <> 'active' ORDER BY n.id LIMIT :limit
 
 -- name: artifacts
-SELECT f.id, f.issue, f.attempt, f.type, f.uri, f.title, f.created_wall
+SELECT f.id, f.issue, f.attempt, f.type, f.uri, f.title, f.metadata, f.created_wall
 FROM artifact f LEFT JOIN attempt a ON a.id = f.attempt
 WHERE f.id > :after AND coalesce(a.status, '') <> 'active' ORDER BY f.id LIMIT :limit
 

@@ -120,7 +120,7 @@ _CALLED = {
 }
 _OURS = {theirs: ours for ours, theirs in _CALLED.items()}
 _PASSED = frozenset(
-    "created_by_session_id session_id agent_label author_label edited_at lease_expires_at last_heartbeat_at metadata "
+    "created_by_session_id session_id agent_label author_label edited_at lease_expires_at last_heartbeat_at "
     "context_event_id_at_start".split()
 )
 
@@ -154,8 +154,6 @@ class Rhizome(_Foreign):
                 continue
             yield self._item("note", value, path, issue=issue)
         for path, value in self._each(pieces, "artifacts", faults):
-            if value.get("metadata"):
-                self._leave_out(f"{path}.metadata")
             yield self._item("artifact", value, path)
 
     def _check_members(self, pieces: Pieces, faults: Faults) -> None:

@@ -16,6 +16,7 @@ from clearway.arguments import (
     ArtifactUri,
     Choice,
     Flag,
+    FreeObject,
     KeyOfIssues,
     Kind,
     Many,
@@ -270,9 +271,10 @@ SHAPES = {
             "type": Choice(lifecycle.ARTIFACT_TYPES),
             "uri": ArtifactUri(limits.ARTIFACT_URI_CHARS_MAX),
             "title": Text(limits.ARTIFACT_TITLE_CHARS_MAX),
+            "metadata": FreeObject(limits.ARTIFACT_METADATA_BYTES_MAX),
             "created_at": _AT,
         },
-        optional="attempt title",
+        optional="attempt title metadata",
     ),
     "review": Shape(
         {

@@ -329,6 +329,7 @@ class Writing:
         self._put(
             SQL.write_artifact,
             **{name: value.get(name) for name in ("id", "issue", "attempt", "type", "uri", "title")},
+            metadata=wire.dumps(value["metadata"]) if value.get("metadata") else None,
             wall=value["created_at"],
         )
 

@@ -66,8 +66,8 @@ INSERT INTO attempt_note (id, attempt, issue, kind, content, next_steps, importa
 VALUES (:id, :attempt, :issue, :kind, :content, :next_steps, :important, :automatic, :wall)
 
 -- name: write_artifact
-INSERT INTO artifact (id, issue, attempt, type, uri, title, created_wall)
-VALUES (:id, :issue, :attempt, :type, :uri, :title, :wall)
+INSERT INTO artifact (id, issue, attempt, type, uri, title, metadata, created_wall)
+VALUES (:id, :issue, :attempt, :type, :uri, :title, :metadata, :wall)
 
 -- name: write_review
 INSERT INTO review_request (event, id, issue, issue_version, target_event, artifacts, status, version, attempt, findings,

@@ -586,6 +586,7 @@ CREATE TABLE artifact (
   type TEXT NOT NULL,
   uri TEXT NOT NULL,
   title TEXT,
+  metadata TEXT,
   created_wall INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX artifact_issue ON artifact (issue, id);
