@@ -34,6 +34,7 @@ def test_the_side_panel_lies_on_nothing_and_what_it_shows_is_marked(room: Room, 
         for number in range(20):
             room.ask("create_issue", "human", title=f"{status} {number}", status=status, **given)
     page = person.come_in()
+    page.emulate_media(reduced_motion="reduce")  # a panel that slides in is not yet where it will be
     page.wait_for_selector(".card")
     for wide in (1920, 1440, 1280, 1100, 920):
         page.set_viewport_size({"width": wide, "height": 800})
