@@ -158,6 +158,12 @@ def local_time(wall_ms: int) -> str:
     return f"{moment.tm_hour:02}:{moment.tm_min:02}"
 
 
+def local_moment(wall_ms: int, now_ms: int) -> str:
+    """The same, with the date when it is not today."""
+    day = local_day(wall_ms)
+    return local_time(wall_ms) if day == local_day(now_ms) else f"{day} {local_time(wall_ms)}"
+
+
 def last_at(wall_ms: int, minute: int) -> int:
     """When clocks here last showed this minute of the day (wall ms)."""
     now = time.localtime(wall_ms // 1_000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from typing import Any
 
@@ -388,6 +389,7 @@ def test_what_is_kept_for_an_agent_is_passed_over_by_the_others(world: World) ->
     own = codex.ask("claim_issue", next=True)
 
     assert (refusal.code, refusal.facts["agent"], refusal.facts["next"]) == ("ISSUE_RESERVED", "codex", free)
+    assert re.search(r"until \d{4}-\d\d-\d\d \d\d:\d\d;", refusal.message), "a day from now is not the same hour"
     assert (other["display_id"], own["display_id"]) == (free, kept)
     assert "reserved for you" in own["why"]
 

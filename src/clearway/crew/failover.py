@@ -190,7 +190,7 @@ def _said(tx: Tx, move: Move) -> str:
     if move.why == "silent":
         return f"{move.source} gives no sign of life"
     row = next(iter(quotas.limited(tx, [move.source, *(move.source + end for end in agents.WORKERS)]).values()), None)
-    until = "" if row is None or row.until is None else f" until {clock.local_time(tx.at(row.until))}"
+    until = "" if row is None or row.until is None else f" until {clock.local_moment(tx.at(row.until), tx.wall)}"
     return f"{folded(move.source, 40)} is at its provider's limit{until}"
 
 

@@ -139,7 +139,7 @@ def _limits(tx: Tx) -> list[dict[str, Any]]:
             continue
         until = "and nobody knows until when"
         if row.until is not None and row.until > tx.now:
-            until = f"until {clock.local_time(tx.at(row.until))}"
+            until = f"until {clock.local_moment(tx.at(row.until), tx.wall)}"
         text = f"{folded(row.agent, 40)} is at its provider's limit {until}"
         text += f" ({folded(row.reason, 80)})" if row.reason else ""
         key = f"{row.agent}:{row.event}"

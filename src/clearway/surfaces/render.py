@@ -47,9 +47,7 @@ class Paper:
 
     def moment(self, iso: str) -> str:
         """Hours and minutes here; with the day when it is not today."""
-        at = clock.moment(iso)
-        day, time = clock.local_day(at), clock.local_time(at)
-        return time if day == clock.local_day(self.now) else f"{day} {time}"
+        return clock.local_moment(clock.moment(iso), self.now)
 
     def distance(self, iso: str) -> str:
         """`in 12 min`, `now`, `3 h ago`"""

@@ -126,7 +126,7 @@ def _held(tx: Tx, issue: Row, holder: Row) -> Refusal:
 
 
 def _moment(tx: Tx, at: int) -> str:
-    return clock.local_time(tx.at(at))
+    return clock.local_moment(tx.at(at), tx.wall)
 
 
 def _instead(another: str | None) -> str:
