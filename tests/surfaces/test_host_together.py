@@ -14,8 +14,10 @@ from tests.surfaces.test_host_at_once import Client
 
 from clearway import config, platforms
 from clearway.clock import Clock
+from clearway.db import sqlite
 from clearway.db.sqlite import SqliteEngine
 from clearway.limits import HOST_WORKERS_AT_ONCE
+from clearway.surfaces import host_together
 from clearway.surfaces.host_together import Together
 
 LOG = (1, 2)
@@ -25,7 +27,7 @@ class Disk:
     """Syncs that end when a test says so."""
 
     def __init__(self) -> None:
-        self.together = Together(lambda: None, lambda: None)
+        self.together = Together(lambda: None, lambda: None, lambda _: None)
         self.begun: list[threading.Event] = []
         self.fails: list[bool] = []
         self.came = threading.Semaphore(0)
@@ -100,11 +102,38 @@ def test_a_sync_that_fails_is_refused_to_all_whom_it_would_have_served() -> None
 
 
 def test_the_turn_of_a_room_is_taken_by_one_and_waited_for_no_longer_than_said() -> None:
-    together = Together(lambda: None, lambda: None)
+    together = Together(lambda: None, lambda: None, lambda _: None)
     assert together.take("a", 0) and together.take("b", 0)
     assert not together.take("a", 0) and not together.take("a", 1)
     together.leave("a")
     assert together.take("a", 0)
+
+
+def test_a_long_log_is_shortened_by_a_worker_and_no_answer_waits_for_it(
+    tmp_path: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environ = {"HOME": str(tmp_path), "CLEARWAY_HOME": str(tmp_path / "state"), "PATH": os.environ["PATH"]}
+    (repo / config.POINTER).write_text(config.pointer_text(Clock().new_id()))
+    monkeypatch.setattr(sqlite, "WAL_PAGES_BEFORE_CHECKPOINT", 1)
+    monkeypatch.setattr(SqliteEngine, "_shorten", lambda _: 1 / 0)
+    go_on, shortened, shorten = threading.Event(), threading.Semaphore(0), host_together.shorten
+
+    def held(room: str) -> None:
+        assert go_on.wait(20)
+        shorten(room)
+        shortened.release()
+
+    monkeypatch.setattr(host_together, "shorten", held)
+    with hosted(environ) as running:
+        client = Client(running, repo)
+        for place in range(3):
+            assert not client.call("create_issue", title=f"Of {place}")["isError"]
+        go_on.set()
+        assert shortened.acquire(timeout=20)
+        assert len(titles(client)) == 3
+        client.lines.close()
+        client.connection.close()
+        assert not [said for said in running.said if "defect" in said]
 
 
 def test_many_write_at_once_and_who_waits_for_the_disk_holds_up_nobody(

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         def take(self, room: str, wait_ms: int) -> bool: ...
         def leave(self, room: str) -> None: ...
         def sync(self, log: tuple[int, int], act: Callable[[], object]) -> None: ...
+        def shorten(self, room: str) -> None: ...
 
     class _Cursor(Protocol):
         def fetchone(self) -> tuple[Any, ...] | None: ...
@@ -457,7 +458,11 @@ class SqliteEngine:
             self.leave_turn()
         elif self._wal_pages < WAL_PAGES_MAX:
             self.leave_turn()
-            self._shorten()
+            if self.together is None:
+                self._shorten()
+            else:  # the answer need not wait for that
+                self.together.shorten(self.path)
+                self._checkpoint_at = self._wal_pages + WAL_PAGES_BEFORE_CHECKPOINT
         else:
             self._shorten()
             self.leave_turn()
@@ -521,6 +526,18 @@ class SqliteEngine:
                     raise
             longest = min(RETRY_MS_MIN + (now - began) / RETRY_WAITED_PART, RETRY_MS_MAX)
             self._waiting.pause(RETRY_MS_MIN + (longest - RETRY_MS_MIN) * self._waiting.random(1)[0] / 255)
+
+
+def shorten(path: str) -> None:
+    """Bring the write-ahead log of a room into its file, beside whoever has it open."""
+    try:
+        connection = _opened(path, _READ_WRITE)
+        try:
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        finally:
+            connection.close()
+    except apsw.Error:
+        pass  # it is gone, somebody else is at it, or the disk is full: the log stays long, nothing is lost
 
 
 def _to_the_end(cursor: _Cursor) -> None:

@@ -99,7 +99,7 @@ class Host:
         self._ear, self._voice = socket.socketpair()
         self.workers = Workers(self.liveness, self._complain, self._wake)
         self.at_once = AtOnce(self, self.later)
-        self.together = Together(self.workers.step_aside, self.workers.step_back)
+        self.together = Together(self.workers.step_aside, self.workers.step_back, self.workers.submit)
         self.duties = Duties(self)
         self.watch = Watch(self._complain)
         self._thread = threading.get_ident()

@@ -10,12 +10,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from clearway.db.sqlite import shorten
+
 
 class Together:
     """What db/sqlite.py asks while a host is running. For any thread."""
 
-    def __init__(self, aside: Callable[[], object], back: Callable[[], object]) -> None:
-        """aside, back: whoever calls waits for the disk, and another may work meanwhile."""
+    def __init__(
+        self,
+        aside: Callable[[], object],
+        back: Callable[[], object],
+        submit: Callable[[Callable[[object], object]], object],
+    ) -> None:
+        """aside, back: whoever calls waits for the disk, and another may work meanwhile. submit: lets a worker do
+        something."""
+        self._submit = submit
+        self._shortened: set[str] = set()  # rooms whose logs are being shortened
         self._aside = aside
         self._back = back
         self._lock = threading.Lock()
@@ -45,6 +55,23 @@ class Together:
                 rounds.here -= 1
                 if not rounds.here:  # logs come and go
                     del self._rounds[log]
+
+    def shorten(self, room: str) -> None:
+        """Let a worker bring a long log into its file: no writer waits for that."""
+        with self._lock:
+            if room in self._shortened:
+                return
+            self._shortened.add(room)
+        self._submit(lambda _: self._shorten(room))
+
+    def _shorten(self, room: str) -> None:
+        self._aside()
+        try:
+            shorten(room)
+        finally:
+            self._back()
+            with self._lock:
+                self._shortened.discard(room)
 
 
 class _Rounds:
