@@ -18,7 +18,9 @@ def spoken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
     room = Room(environ_in(root), repository(root))
     room.ask("update_project", "human", name="harbour")
     for start in (0, 40):
-        issues = [{"ref": f"i{n}", "title": f"Step {n}", "status": "ready"} for n in range(start, start + 40)]
+        issues: list[dict[str, Any]] = [
+            {"ref": f"i{n}", "title": f"Step {n}", "status": "ready"} for n in range(start, start + 40)
+        ]
         issues[0] |= {"labels": ["parser", "docs"], "priority": "high"}
         issues[-1] |= {"title": "Brew the heredoc tea", "priority": "low"}
         room.ask("apply_issue_plan", "human", issues=issues, idempotency_key=f"k{start}")
