@@ -39,7 +39,10 @@ def asked_git(words: Sequence[str], root: str, environ: Mapping[str, str]) -> st
             ["git", *words], cwd=root, env=clean, capture_output=True, timeout=_SECONDS_MAX, check=False
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise Refusal("STORAGE_CONFIGURATION", f"git does not run here: {error}; nothing was changed.") from error
+        why = getattr(error, "strerror", None) or error
+        raise Refusal(
+            "STORAGE_CONFIGURATION", f"git does not run here ({why}); nothing was changed. Is it on PATH?"
+        ) from error
     return done.stdout.decode("utf-8", "surrogateescape") if done.returncode == 0 else ""
 
 

@@ -144,6 +144,7 @@ def _edit(file: str, environ: Any) -> None:
     try:
         status = subprocess.run([*shlex.split(editor), file], check=False).returncode
     except (OSError, ValueError) as error:
-        raise Refusal("INVALID_ARGUMENT", f"{folded(editor, 100)} cannot be started ({error}).") from error
+        why = getattr(error, "strerror", None) or error
+        raise Refusal("INVALID_ARGUMENT", f"{folded(editor, 100)} cannot be started ({why}).") from error
     if status:
         raise Refusal("INVALID_ARGUMENT", f"{folded(editor, 100)} ended with status {status}; nothing was changed.")

@@ -114,7 +114,8 @@ class Forecast:
                 check=False,
             )
         except (OSError, subprocess.SubprocessError) as error:
-            raise Refusal("STORAGE_FAILURE", f"git could not be asked: {folded(str(error), 200)}.") from error
+            why = getattr(error, "strerror", None) or str(error)
+            raise Refusal("STORAGE_FAILURE", f"git could not be asked: {folded(why, 200)}; is it on PATH?") from error
         if done.returncode and not may_fail and not (conflict and done.returncode == 1):
             said = folded(done.stderr.decode("utf-8", "replace"), 200)
             raise Refusal("STORAGE_FAILURE", f"git failed ({said}); forecast needs git 2.38 or newer.")
