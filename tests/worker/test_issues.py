@@ -107,6 +107,36 @@ def test_what_was_half_written_is_kept_and_the_issue_is_free_again(
     assert office.ask("get_issue", issue_id=issue)["claimable"] is True
 
 
+OBEYED = """
+import subprocess
+def a_repository(folder):
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    for words in (["config", "core.fsmonitor", f"touch {HERE}/obeyed; false"],
+                  ["config", "filter.x.clean", f"touch {HERE}/obeyed; cat"]):
+        subprocess.run(["git", "-C", folder, *words], check=True)
+"""
+
+
+@pytest.mark.parametrize("where", [".", "below"])
+def test_what_a_client_leaves_to_git_is_not_obeyed(here: Office, where: str) -> None:
+    """A sandbox lets a client write in its worktree; git runs outside of it, and starts what its settings name."""
+    office = here
+    away = 'os.rename(".git", os.path.join(HERE, "git-file"))\n' if where == "." else ""
+    commit = f"""
+open("{where}/.gitattributes", "w").write("* filter=x\\n")
+if "{where}" == "below":
+    subprocess.run(["git", "-C", "below", "-c", "user.name=x", "-c", "user.email=x@x", "-c", "core.fsmonitor=false",
+                    "commit", "-qm", "x", "--allow-empty"], check=True)
+    open("below/more", "w").close()
+"""
+    office.program("claude", f"{OBEYED}{away}a_repository({where!r})\n{commit}{WRITES}")
+    office.issue()
+    office.work(sources=("issues",), write=True)
+    assert not (office.programs / "obeyed").exists()
+    (branch,) = branches(office)
+    assert git(office.repo, "show", f"{branch}:new.py") == "x = 1\n"
+
+
 def test_a_run_that_writes_nothing_leaves_no_branch(here: Office) -> None:
     here.program("claude", 'answer("Nothing to do.")')
     here.issue()

@@ -21,6 +21,7 @@ _GIT_SECONDS = 120
 _LOCK = ".lock"
 _BRANCHES = "clearway/"
 _COMMITS_NAMED = 10
+_SET = ("-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false")
 _TITLE_CHARS = 200
 
 
@@ -71,16 +72,19 @@ class Tree:
 
 
 class Git:
-    """The git of one repository, asked by a program of ours: no hook of the repository runs for it."""
+    """The git of one repository, asked by a program of ours: no hook of the repository runs for it. A client may write
+    all that lies in its worktree; so where git looks for its settings is never asked of anything in there."""
 
     def __init__(self, root: str, environ: Mapping[str, str]) -> None:
         self.root = root
         kept = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
         self._environ = kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+        self._stores: dict[str, str] = {}  # of each worktree, where git keeps what it knows of it
 
     def say(self, folder: str, *words: str) -> str:
         """What git prints. Raises Refusal with its last line."""
-        command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", "-C", folder, *words]
+        where = [] if folder == self.root else [f"--git-dir={self._store(folder)}", f"--work-tree={folder}"]
+        command = ["git", *_SET, "-C", folder, *where, *words]
         try:
             done = subprocess.run(
                 command,
@@ -111,11 +115,24 @@ class Git:
 
     def unlock(self, folder: str) -> None:
         """Take away the lock of an index whose git was killed with its worker."""
-        _forget(os.path.join(self.say(folder, "rev-parse", "--absolute-git-dir").strip(), "index.lock"))
+        _forget(os.path.join(self._store(folder), "index.lock"))
+
+    def _store(self, folder: str) -> str:
+        """Where git keeps what it knows of a worktree, as the repository itself says."""
+        if folder not in self._stores:
+            common = self.say(self.root, "rev-parse", "--git-common-dir").removesuffix("\n")
+            above = os.path.join(self.root, common, "worktrees")
+            for name in os.listdir(above) if os.path.isdir(above) else []:
+                store = os.path.join(above, name)
+                if _worktree_of(store) == os.path.realpath(folder):
+                    self._stores[folder] = store
+        if folder not in self._stores:
+            raise Refusal("STORAGE_FAILURE", f"{folded(folder, 200)} is no worktree of {folded(self.root, 200)}.")
+        return self._stores[folder]
 
     def commit_all(self, folder: str, message: str, author: str) -> None:
         self.say(folder, "add", "--all")
-        if not self.say(folder, "status", "--porcelain", "--untracked-files=no"):
+        if not self.say(folder, "status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty"):
             return
         who = ("-c", f"user.name={author}", "-c", f"user.email={author}@clearway.invalid", "-c", "commit.gpgSign=false")
         self.say(folder, *who, "commit", "--quiet", "--no-verify", "--message", message)
@@ -125,6 +142,7 @@ class Git:
 
     def clear(self, folder: str, branch: str, base: str) -> None:
         self.say(self.root, "worktree", "remove", "--force", "--force", folder)
+        self._stores.pop(folder, None)
         if base and not self.say(self.root, "log", "--format=%H", "--max-count=1", f"{base}..{branch}").strip():
             self.say(self.root, "branch", "--quiet", "-D", branch)
 
@@ -169,6 +187,16 @@ def sweep(git: Git, home: str, project: str, author: str) -> list[str]:
         finally:
             os.close(lock)
     return saved
+
+
+def _worktree_of(store: str) -> str:
+    """The folder of the worktree of which git keeps this; empty where it does not say."""
+    try:
+        with open(os.path.join(store, "gitdir"), "rb") as file:
+            link = os.fsdecode(file.read(8_192)).removesuffix("\n")
+    except OSError:
+        return ""
+    return os.path.realpath(os.path.dirname(os.path.join(store, link)))
 
 
 def _folder(home: str, project: str) -> str:

@@ -311,11 +311,14 @@ class Worker:
         trailer = f"Clearway-Attempt: {item.label} #{item.branch.rpartition('-')[2]}"
         try:
             saved = tree.save(f"Work on {item.label}\n\n{trailer}", self._orders.identity)
-            tree.clear()
-            return saved
         except (Refusal, OSError) as error:
             self._mention(f"{tree.folder} stays: {error}")
             return None
+        try:
+            tree.clear()
+        except (Refusal, OSError) as error:
+            self._mention(f"{tree.folder} stays: {error}")
+        return saved
 
     def _limit(self, answer: answers.Answer) -> answers.Limit | None:
         """The limit that ended a run. What the client knows of it besides is asked where its words do not say all."""
