@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 from tests.surfaces.conftest import Terminal
+
+from clearway.surfaces import host_wire
 
 COMMANDS = ["init", "room", "status", "issue list", "owner src/a.py", "doctor", "git-hooks install", "web", "stats", ""]
 
@@ -110,3 +113,16 @@ def test_an_installation_that_is_not_whole_says_so(terminal: Terminal, monkeypat
         refused.code == "INTERNAL"
         and "clearway.surfaces.pages cannot be loaded); install Clearway again" in refused.err
     )
+
+
+def test_no_socket_outside_of_a_long_home_stays_behind(terminal: Terminal, tmp_path: Path) -> None:
+    """C19: also where the host was killed, and took nothing away."""
+    home, runtime = tmp_path / ("h" * 100), Path(tempfile.mkdtemp(dir="/tmp"))
+    terminal("init", CLEARWAY_HOME=str(home))
+    (home / "run").mkdir(exist_ok=True)
+    where = Path(host_wire.chosen_address(str(home), {"XDG_RUNTIME_DIR": str(runtime)}))
+    where.touch()
+    assert where.is_relative_to(runtime)
+    terminal("uninstall", "--write", CLEARWAY_HOME=str(home))
+    assert list(runtime.iterdir()) == []
+    runtime.rmdir()

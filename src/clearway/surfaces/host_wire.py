@@ -162,6 +162,17 @@ def chosen_address(home: str, environ: Mapping[str, str]) -> str:
     )
 
 
+def forget(home: str, where: str) -> None:
+    """Take away a socket that lies outside its home, and the folder that was made for such, if no other is in it."""
+    if not where or where.startswith(home + os.sep):
+        return
+    for remove, path in ((os.unlink, where), (os.rmdir, os.path.dirname(where))):
+        try:
+            remove(path)
+        except OSError:
+            pass  # gone with its host, or another home's
+
+
 def _elsewhere(home: str) -> str:
     return os.path.join(folder(home), "host.address")
 

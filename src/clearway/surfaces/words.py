@@ -130,16 +130,19 @@ def _show_changes(run: Run, planned: list[Any], *, written: bool) -> None:
 def uninstall(data: bool, write: bool) -> None:
     """Disconnect everything on this machine, and with --data remove what is kept."""
     from clearway.setup import uninstall as uninstalling
-    from clearway.surfaces import host_start, render
+    from clearway.surfaces import host_start, host_wire, render
 
     run = this_run()
     place = run.place
+    socket = host_wire.address(run.settings.home)
     removal = uninstalling.plan(run.settings, place.root if place else "", data=data)
     run.close()
     if write:
         host_start.stop(run.settings.home)
     for sentence in removal.carry_out() if write else ():
         mention(sentence)
+    if write:
+        host_wire.forget(run.settings.home, socket)
     if run.as_json:
         say_json(
             {
