@@ -17,6 +17,25 @@ export function parts(reply, all) {
   }
 }
 
+const CHAIN_TOLD = 20 // of the longest chain the room tells so many; a longer one is found here
+
+// The longest chain in which each waits for the one before it.
+export function chain(reply) {
+  const told = reply.critical_path || []
+  if (told.length < CHAIN_TOLD) return told
+  const after = new Map(), left = new Map(reply.nodes.map(node => [node.display_id, 0])), length = new Map(), before = new Map()
+  for (const {source, target, type} of reply.edges) if (type === 'blocks' && left.has(source) && left.has(target)) { after.set(source, [...(after.get(source) || []), target]); left.set(target, left.get(target) + 1) }
+  const order = [...left.keys()].filter(name => !left.get(name))
+  for (const name of order) for (const next of after.get(name) || []) {
+    if ((length.get(name) || 1) >= (length.get(next) || 1)) { length.set(next, (length.get(name) || 1) + 1); before.set(next, name) }
+    left.set(next, left.get(next) - 1)
+    if (!left.get(next)) order.push(next)
+  }
+  const found = [order.reduce((one, two) => (length.get(two) || 1) > (length.get(one) || 1) ? two : one)]
+  while (before.has(found[0])) found.unshift(before.get(found[0]))
+  return found
+}
+
 export function arrange(what) {
   const mine = ++turn
   return new Promise(done => {

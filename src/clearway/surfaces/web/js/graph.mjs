@@ -5,7 +5,7 @@ import {use} from './store.mjs'
 import {href} from './place.mjs'
 import {Badge, Failure, Still, Empty, useAsked} from './marks.mjs'
 import {number, kindOf, who} from './words.mjs'
-import {parts, arrange} from './arrange.mjs'
+import {parts, chain, arrange} from './arrange.mjs'
 import {WIDE, HIGH} from './layout.mjs'
 import {Camera} from './camera.mjs'
 
@@ -72,11 +72,11 @@ function Canvas({layout, reply, root, all, hidden, show}) {
   }
   // What has the focus is in view, however it came by it.
   const seen = event => { const id = event.target.dataset?.id; if (id && event.target.matches(':focus-visible')) { point(id); camera.reveal(layout.at.get(id), WIDE, HIGH) } }
-  const path = reply.critical_path || []
+  const path = useMemo(() => chain(reply), [reply])
   return html`<div class="canvas" ref=${box} tabindex="0" role="group" aria-label=${`Graph of ${layout.at.size} issues; arrows move it, plus and minus zoom, 0 shows all, enter goes into it, where arrows go from issue to issue`} ...${hands(camera, box)} onKeyDown=${keys} onFocusIn=${seen}>
     <div class=${'world' + (drawn?.small ? ' small' : '')} ref=${world}>${drawn && html`<${Drawn} layout=${layout} reply=${reply} drawn=${drawn} current=${current} path=${path} />`}</div></div>
   <div class="tools">${root && html`<a class="button" href=${href({view: 'graph'})}>Whole project</a>`}${(hidden > 0 || all) && html`<button aria-pressed=${all} onClick=${() => show(!all)}>${all ? 'Only what is linked' : `${hidden} unlinked`}</button>`}<button onClick=${() => camera.zoom(1.25)} aria-label="Larger">+</button><button onClick=${() => camera.zoom(.8)} aria-label="Smaller">−</button><button onClick=${fit}>Fit</button></div>
-  <p class="legend"><span><i class="sign ready"></i>ready</span><span><i class="sign live"></i>live</span><span><i class="sign blocked"></i>waits</span><span><i class="sign review"></i>review</span><span>heavy: the longest chain${path.length ? ` (${path.length}${path.length < 20 ? '' : ' or more'})` : ''}</span>${reply.truncated && html`<span>not all: ${Object.entries(reply.summary.left_out || {}).map(([name, count]) => `${count} ${name}`).join(', ') || 'too many'}</span>`}</p>`
+  <p class="legend"><span><i class="sign ready"></i>ready</span><span><i class="sign live"></i>live</span><span><i class="sign blocked"></i>waits</span><span><i class="sign review"></i>review</span><span>heavy: the longest chain${path.length ? ` (${path.length})` : ''}</span>${reply.truncated && html`<span>not all: ${Object.entries(reply.summary.left_out || {}).map(([name, count]) => `${count} ${name}`).join(', ') || 'too many'}</span>`}</p>`
 }
 
 // At first it is large enough to be read, from where the work begins.
