@@ -92,6 +92,19 @@ def working_folders(program: str) -> list[str] | None:
     return found
 
 
+def allow_descriptors(wanted: int) -> None:
+    """Let this process open so many, as far as it may: macOS grants 256 to begin with, and many systems 1,024."""
+    import resource
+
+    try:
+        soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+    except (OSError, ValueError):
+        pass  # it does with what it has
+
+
 def own_burden() -> tuple[int, int] | None:
     """Bytes of memory and descriptors that this process has, where the system says so in a file."""
     if not LINUX:

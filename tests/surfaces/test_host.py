@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -644,6 +645,56 @@ os.write(held, str(os.getpid()).encode())
 print("in office", flush=True)
 time.sleep(600)
 """
+
+
+_FEW = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (48, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+from clearway.surfaces import host
+host.main()
+"""
+
+
+def test_a_host_has_descriptors_for_all_its_clients(environ: dict[str, str], repo: Path) -> None:
+    """Whatever whoever started it was granted: macOS begins with 256, and a client takes two."""
+    home = environ["CLEARWAY_HOME"]
+    platforms.make_private(host_wire.folder(home))
+    with subprocess.Popen([sys.executable, "-c", _FEW], env=environ, stderr=subprocess.DEVNULL) as started:
+        for _ in range(1_000):
+            if host_start.status(home) is not None:
+                break
+            Clock().pause(10)
+        try:
+            clients = [host_wire.connect(home, 10) for _ in range(100)]
+            assert (host_start.status(home) or {}).get("pid") == started.pid
+            for each in clients:
+                assert each is not None
+                each.close()
+            assert host_start.stop(home) and started.wait(timeout=20) == 0
+        finally:
+            started.kill()
+
+
+def test_a_host_without_descriptors_rests_until_it_has_some(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that cannot be let in waits; to try again at once would keep a processor busy."""
+    rests: list[float] = []
+
+    class Rests(Clock):
+        def pause(self, milliseconds: float) -> None:
+            rests.append(milliseconds)
+
+    class Full:
+        def accept(self) -> None:
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    made = host.Host(Settings(environ), Rests())
+    monkeypatch.setattr(made, "_listener", Full())
+    made._let_in()
+    assert rests and rests[0] > 0
+    monkeypatch.setattr(made, "_listener", None)
+    made.close()
 
 
 def test_a_host_that_hangs_is_told_of_and_ended(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ One thread waits for all sockets and asks a room only what is answered at once (
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import selectors
@@ -51,6 +52,8 @@ _TICK_SECONDS = 5.0
 _LOOK_AROUND_MS = 1_000
 _MOMENT_SECONDS = 0.01  # in which a question that waits should have its turn, or another worker
 _BACKLOG = 256
+_DESCRIPTORS = 8_192  # a client has two, and so has each room that a worker keeps open
+_NO_ROOM_MS = 20
 _LOCK_TRIES = 20
 
 
@@ -264,8 +267,10 @@ class Host:
         assert self._listener is not None
         try:
             connection, _ = self._listener.accept()
-        except OSError:
-            return  # it has left already; or no descriptors, and then later
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):  # it waits until there are descriptors, and so do we
+                self.clock.pause(_NO_ROOM_MS)
+            return  # else it has left already
         self._greet(connection)
 
     def _greet(self, connection: socket.socket) -> None:
@@ -464,6 +469,7 @@ def run(settings: Settings, say: Callable[[str], None], *, stay: bool = False) -
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, leave)
+    platforms.allow_descriptors(_DESCRIPTORS)
     say(f"host {os.getpid()} of {settings.home}, version {clearway.__version__}")
     db.read_all()
     gc.freeze()  # what is loaded by now stays, and need not be looked through again and again
