@@ -273,21 +273,6 @@ def test_what_waits_is_listed(world: World) -> None:
     assert listed(world, is_blocked=True, is_claimable=True) == []
 
 
-def test_what_is_given_to_nobody_is_not_shown_as_claimable(world: World) -> None:
-    """What a list shows of an issue is what its filters say of it."""
-    agent = world.agent("claude-code")
-    made(world, "hard", status="ready")
-    for _ in range(3):
-        claim = agent.ask("claim_issue", issue_id="ISSUE-1", context=False)
-        end = {"outcome": "failed", "result_summary": "no", "failure_reason_code": "other"}
-        agent.ask("finish_attempt", attempt_id=claim["attempt_id"], lease_token=claim["lease_token"], **end)
-
-    assert listed(world, is_claimable=True) == []
-    issue = agent.ask("get_issue", issue_id="ISSUE-1")
-    assert (issue["claimable"], issue["needs_human"]) == (False, True)
-    assert agent.ask("claim_issue", issue_id="ISSUE-1")["warnings"] == ["REPEATED_ATTEMPT_FAILURES"]
-
-
 def test_an_issue_at_work_shows_the_attempt_and_no_token(world: World) -> None:
     agent = world.agent("claude-code")
     made(world, "Parser", status="ready")

@@ -248,7 +248,6 @@ def is_claimable(issue: Row) -> bool:
         and issue["status"] in CLAIM_KIND
         and issue["open_blockers"] == 0
         and not issue["held_by"]
-        and not needs_human(issue)
     )
 
 
