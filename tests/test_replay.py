@@ -199,6 +199,17 @@ def test_a_replay_shows_issues_as_they_were_called_then(world: World) -> None:
     assert (now["effective_status"], now["held_by"]) == ("in_progress", "alpha")
 
 
+def test_of_too_many_changes_a_replay_knows_the_newest(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "_CHANGES_READ_MAX", 1)
+    alpha = world.agent("alpha")
+    made = alpha.ask("create_issue", title="First", status="ready")
+    for version, title in enumerate(("Second", "Third"), 1):
+        alpha.ask("update_issue", issue_id=made["issue_id"], expected_version=version, changes={"title": title})
+    then = alpha.ask("get_changes")["latest_event_id"]
+    alpha.ask("update_issue", issue_id=made["issue_id"], expected_version=3, changes={"title": "Fourth"})
+    assert [each["title"] for each in alpha.ask("replay", at=then)["issues"]] == ["Third"]
+
+
 def test_a_replay_says_who_held_what_and_what_had_just_happened(world: World) -> None:
     alpha, beta = world.agent("alpha"), world.agent("beta")
     alpha.ask("claim_paths", paths=["src"], purpose="the parser")

@@ -144,7 +144,7 @@ def _named(tx: Tx, issues: list[str], upto: int) -> dict[str, dict[str, Any]]:
         row.id: {"number": row.number, "title": row.title, "type": row.type, "priority": PRIORITIES[row.priority]}
         for row in tx.all(SQL.issues, ids=ids)
     }
-    for row in tx.all(SQL.described, ids=ids, upto=upto, limit=_CHANGES_READ_MAX):
+    for row in reversed(tx.all(SQL.described, ids=ids, upto=upto, limit=_CHANGES_READ_MAX)):
         facts = wire.loads(row.data)
         created = {"priority": "medium"} if row.type == "issue_created" else {}
         if row.issue in names:  # of a damaged room that was mended, the log may know more than the tables

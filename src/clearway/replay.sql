@@ -21,10 +21,10 @@ SELECT at FROM event WHERE id <= :id ORDER BY id DESC LIMIT 1
 -- name: issues
 SELECT id, number, title, type, priority FROM issue WHERE id IN (SELECT value FROM json_each(CAST(:ids AS TEXT)))
 
--- What was said of some issues up to an event, the newest last.
+-- What was said of some issues up to an event, the newest first: where there is too much, the oldest is left out.
 -- name: described
 SELECT e.issue, e.type, e.data FROM event e
 WHERE e.issue IN (SELECT value FROM json_each(CAST(:ids AS TEXT))) AND e.id <= :upto
   AND e.type IN ('issue_created', 'issue_updated', 'status_changed', 'labels_changed')
   AND (e.type = 'issue_created' OR e.data LIKE '%"title":%' OR e.data LIKE '%"priority":%' OR e.data LIKE '%"type":%')
-ORDER BY e.id LIMIT :limit
+ORDER BY e.id DESC LIMIT :limit
