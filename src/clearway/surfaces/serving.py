@@ -189,7 +189,7 @@ class FrontHttp(Http):
     async def _route(self, request: Request, send: Send) -> Reply:
         if request.path.strip("/").partition("/")[0] in _SERVED:
             return await super()._route(request, send)
-        said = {"code": "INVALID_ARGUMENT", "message": "There is nothing here; MCP is at /mcp."}
+        said = Refusal("INVALID_ARGUMENT", "There is nothing here; MCP is at /mcp.").as_dict()
         return 404, "application/json", wire.dumps(said).encode(), {}
 
     def meant(self, operation: Operation, caller: Caller) -> Caller:
