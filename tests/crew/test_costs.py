@@ -15,6 +15,7 @@ from clearway import amounts
 from clearway.config import Caller
 from clearway.crew import costs
 from clearway.db.tx import Tx
+from clearway.surfaces.moments import spending
 
 __all__ = ["desk"]
 HOURS = 3_600_000
@@ -246,6 +247,44 @@ def test_the_sums_of_codex_are_counted_by_what_is_new(desk: Desk, tmp_path: Path
     assert desk.human("get_costs", by="model")["items"] == [
         {"model": "gpt-5.5", "input_tokens": 300, "cached_tokens": 200, "output_tokens": 20, "unpriced_tokens": 120}
     ]
+
+
+def test_turns_that_end_at_once_count_a_transcript_once(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Subagents that work side by side end side by side, and each names the transcript of their session."""
+    path = tmp_path / "s.jsonl"
+    alpha = desk.session("a", start="")
+    alpha.tell("SessionStart", source="startup", transcript_path=str(path))
+    path.write_text(claude_line("m1", 20))
+    read_on, ended = spending.read_on, False
+
+    def meanwhile(path: str, read: spending.Read) -> dict[str, list[int]]:
+        nonlocal ended
+        spent = read_on(path, read)
+        if not ended:
+            ended = True
+            alpha.tell("Stop", transcript_path=path)
+        return spent
+
+    monkeypatch.setattr(spending, "read_on", meanwhile)
+    alpha.tell("Stop", transcript_path=str(path))
+    assert desk.human("get_costs")["total"]["output_tokens"] == 20
+
+
+def test_a_line_that_is_too_long_hides_no_usage_behind_it(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spending, "_LINE_BYTES_MAX", 1_000)
+    path = tmp_path / "s.jsonl"
+    alpha = desk.session("a", start="")
+    alpha.tell("SessionStart", source="startup", transcript_path=str(path))
+    path.write_text(json.dumps({"type": "user", "picture": 5_000 * "x"}) + "\n" + claude_line("m1", 20) + 2_500 * "x")
+    alpha.tell("Stop", transcript_path=str(path))
+    with path.open("a") as opened:
+        opened.write("x\n" + claude_line("m2", 30))
+    alpha.tell("Stop", transcript_path=str(path))
+    assert desk.human("get_costs")["total"]["output_tokens"] == 50
 
 
 def test_a_transcript_that_nobody_saw_begin_or_cannot_be_read_spoils_nothing(desk: Desk, tmp_path: Path) -> None:

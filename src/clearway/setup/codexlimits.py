@@ -19,6 +19,7 @@ from clearway.untrusted import folded
 LIMITED, ALLOWED, UNKNOWN = "limited", "allowed", "unknown"
 _FULL = 100
 _REASON_CHARS = 200
+_SECONDS_MAX = 10**11  # since 1970
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def _bucket(snapshot: dict[str, Any]) -> Said | None:
 
 def _end(window: dict[str, Any]) -> int | None:
     at = _number(window.get("resetsAt"))
-    return int(at) * 1_000 if at > 0 else None
+    return int(at) * 1_000 if 0 < at < _SECONDS_MAX else None
 
 
 def _number(value: Any) -> float:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _FOLDER = "spent"
 _LINE_BYTES_MAX = 8 * 1_048_576
+_LOCK_TRIES, _LOCK_PAUSE_MS = 40, 5
 
 
 class Read:
@@ -74,9 +75,16 @@ def _note(visit: Visit, path: str, *, whole: bool) -> None:
     """whole: all of it is of this session. Otherwise, if nobody saw it begin, what stands in it belongs to no work that
     is known."""
     memory = _memory(visit, path)
-    read = _remembered(memory) or (Read() if whole else _behind(path))
-    spent = read_on(path, read)
-    _remember(memory, read)
+    with_us = _alone(visit, memory + ".lock")
+    if with_us is None:
+        return  # whoever reads it now counts it, and what is new by then is counted the next time
+    try:
+        read = _remembered(memory) or (Read() if whole else _behind(path))
+        spent = read_on(path, read)
+        _remember(memory, read)
+    finally:
+        if with_us >= 0:
+            os.close(with_us)
     room = visit.home
     if room is None:
         return
@@ -95,6 +103,19 @@ def _note(visit: Visit, path: str, *, whole: bool) -> None:
             caller=visit.caller,
             durable=False,
         )
+
+
+def _alone(visit: Visit, lock: str) -> int | None:
+    """The turns of a session and of its subagents may end at once, and all name one transcript: one after the other
+    reads it. The descriptor of the lock, -1 where there are none, None if another has it for too long."""
+    if platforms.WINDOWS:
+        return -1
+    for _ in range(_LOCK_TRIES):
+        held = platforms.hold_alone(lock)
+        if held is not None:
+            return held
+        visit.rooms.clock.pause(_LOCK_PAUSE_MS)
+    return None
 
 
 def _behind(path: str) -> Read:
@@ -125,11 +146,21 @@ def read_on(path: str, read: Read) -> dict[str, list[int]]:
             opened.seek(read.place)
         while line := opened.readline(_LINE_BYTES_MAX):
             if not line.endswith(b"\n"):
-                break
+                if len(line) < _LINE_BYTES_MAX or not _passed(opened):
+                    break  # it is still being written
+                line = b""  # a picture, or as large a result: no usage stands in it
             read.place = opened.tell()
             if b'"usage"' in line or b'"token_count"' in line or b'"turn_context"' in line:
                 _count(line, read, spent)
     return {model: numbers for model, numbers in spent.items() if any(numbers)}
+
+
+def _passed(opened: Any) -> bool:
+    """Go behind a line of which a part was read. Whether it has an end."""
+    while part := opened.readline(_LINE_BYTES_MAX):
+        if part.endswith(b"\n"):
+            return True
+    return False
 
 
 def _count(line: bytes, read: Read, spent: dict[str, list[int]]) -> None:
