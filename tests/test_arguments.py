@@ -69,6 +69,11 @@ def wrong(operation: Operation = TRY, /, **given: Any) -> tuple[str, list[tuple[
     return refusal.code, [(detail["field"], detail["code"]) for detail in refusal.details]
 
 
+FILE = {"type": "file", "uri": "a"}
+DEEP: dict[str, Any] = {}
+for _ in range(100_000):
+    DEEP = {"x": DEEP}
+
 FINE: list[tuple[str, Any, Any]] = [
     ("title", "x", "x"),
     ("title", " x ", " x "),
@@ -86,6 +91,7 @@ FINE: list[tuple[str, Any, Any]] = [
     ("artifacts", [{"type": "file", "uri": "a", "title": None}], [{"type": "file", "uri": "a"}]),
     ("artifacts", [{"type": "url", "uri": "https://x.test/?q=a@b", "title": "t"}], None),
     ("artifacts", [{"type": "commit", "uri": "0a1b2c3"}] * 20, None),
+    ("artifacts", [{**FILE, "metadata": {"k": "é" * 4_092}}], None),
     ("note", "n" * 50_000, None),
 ]
 
@@ -135,6 +141,23 @@ WRONG: list[tuple[str, Any, str, str, str]] = [
     ("artifacts", [{"type": "file", "uri": "a", "id": 1}], "artifacts[0].id", "UNSUPPORTED", "INVALID_ARGUMENT"),
     ("artifacts", [{"type": "file", "uri": "x" * 4_097}], "artifacts[0].uri", "MAX_RUNES", "LIMIT_EXCEEDED"),
     ("artifacts", [{"type": "file", "uri": "a"}] * 21, "artifacts", "MAX_ITEMS", "LIMIT_EXCEEDED"),
+    ("artifacts", [{**FILE, "metadata": []}], "artifacts[0].metadata", "INVALID_VALUE", "INVALID_ARGUMENT"),
+    (
+        "artifacts",
+        [{**FILE, "metadata": {"x": float("inf")}}],
+        "artifacts[0].metadata",
+        "INVALID_VALUE",
+        "INVALID_ARGUMENT",
+    ),
+    (
+        "artifacts",
+        [{**FILE, "metadata": {"x": "\ud800"}}],
+        "artifacts[0].metadata",
+        "INVALID_VALUE",
+        "INVALID_ARGUMENT",
+    ),
+    ("artifacts", [{**FILE, "metadata": DEEP}], "artifacts[0].metadata", "INVALID_VALUE", "INVALID_ARGUMENT"),
+    ("artifacts", [{**FILE, "metadata": {"k": "é" * 4_093}}], "artifacts[0].metadata", "MAX_BYTES", "LIMIT_EXCEEDED"),
     ("note", "n" * 50_001, "note", "MAX_RUNES", "LIMIT_EXCEEDED"),
 ]
 
