@@ -33,6 +33,8 @@ STARTS: list[tuple[str, list[str]]] = [
     ("bash -lc './a.sh'", ["./a.sh"]),
     ("bash -lc 'python run.py'", ["run.py"]),
     ("source env.sh", ["env.sh"]),
+    ("bash -ex < deploy/make.sh", ["deploy/make.sh"]),
+    ("bash a.sh < data.txt", ["a.sh"]),
     (". ./env.sh", ["./env.sh"]),
     ("for f in a b; do bash $f.sh; done", ["a.sh", "b.sh"]),
     # interpreters
@@ -67,6 +69,7 @@ def test_a_started_script_is_named(command: str, expected: list[str]) -> None:
         *("pytest -q", "make pack", "ls deploy/make.sh", "cat run.py", "echo ./x.sh", "echo 'bash x.sh'"),
         *("python -c 'print(1)'", "python -m pytest tests", "python -Im pytest", "python - < x", "node -e '1'"),
         *("python <<'EOF'\nimport os\nEOF", "cat <<EOF\nbash x.sh\nEOF", "echo x | bash", "bash -c true"),
+        *("bash -c cat < data.txt", "cat < x.sh", "bash -n x.sh", "node --check a.js", "php -l a.php", "ruby -c a.rb"),
         *("grep python run.py", "git commit -m './x.sh'", "/usr/bin/env true", "uv pip install x", "npm test"),
         *("perl -pi -e s/a/b/ f", "uv", "bash", "python", "xargs ls", "", "\0", "((", "'"),
     ],

@@ -42,6 +42,19 @@ def _is_literally(word: Node, texts: frozenset[str]) -> bool:
     return len(word["Parts"]) == 1 and word["Parts"][0].get("Value") in texts
 
 
+def fed_to(node: Node, programs: frozenset[str]) -> Node | None:
+    """The word in `bash < FILE`: a script that is read piece by piece while it runs."""
+    command: Node = node.get("Cmd") or {}
+    words: list[Node] = (command.get("Args") or []) if command.get("Type") == "CallExpr" else []
+    if not words or not _is_literally(words[0], programs):
+        return None
+    options = ["".join(part.get("Value") or "" for part in word["Parts"]) for word in words[1:]]
+    if any(option[:1] != "-" or "c" in option for option in options):  # its commands stand elsewhere
+        return None
+    redirections: list[Node] = node.get("Redirs") or []
+    return next((each["Word"] for each in redirections if each["Op"] == "<"), None)
+
+
 def whole_array(word: Node) -> str:
     """The name in `"${NAME[@]}"`; empty for any other word."""
     parts: list[Node] = word["Parts"]
@@ -51,7 +64,7 @@ def whole_array(word: Node) -> str:
         return ""
     index: Node = parts[0].get("Index") or {"Parts": []}
     is_whole = len(index.get("Parts") or ()) == 1 and index["Parts"][0].get("Value") == "@" and "Length" not in parts[0]
-    return parts[0]["Param"]["Value"] if is_whole and not parts[0].get("Excl") else ""
+    return parts[0].get("Param", {}).get("Value", "") if is_whole and not parts[0].get("Excl") else ""
 
 
 def leaves(nodes: list[Node] | None) -> bool:

@@ -1,9 +1,8 @@
 """A walk over the syntax tree of a command line, in the order in which a shell would run it.
 
 It carries along where the shell stands and what its names mean, and collects every path that the line writes to, every
-patch it applies, and every script it starts. It promises to end and never to raise: a command that is too long, too
-deep or not readable leaves `unknown` set beside whatever was found. A branch is taken both ways, a loop as often as its
-words tell.
+patch it applies, and every script it starts. It promises to end and never to raise: a command too long, too deep or not
+readable leaves `unknown` set beside whatever was found. A branch is taken both ways, a loop as often as its words tell.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from clearway.guard.glance import starts_nothing
 from clearway.guard.shellbuiltins import BUILTINS, read_file
 from clearway.guard.shellfound import SYSTEM_FOLDERS, Found
 from clearway.guard.shellparse import TOO_LONG, Parser, every_node
-from clearway.guard.shelltree import WRITING, leaves, succeeds, unchained, whole_array
+from clearway.guard.shelltree import WRITING, fed_to, leaves, succeeds, unchained, whole_array
 from clearway.guard.shellwords import (
     NOTHING,
     UNKNOWN,
@@ -144,6 +143,8 @@ class Walk(Found):
         if node.get("Background"):
             scope = scope.copy()
         fed, elsewhere = self._redirections(node.get("Redirs") or [], scope, fed)
+        if (script := fed_to(node, SHELLS)) is not None:
+            self.start(self._one(script, scope), scope)
         command = node.get("Cmd")
         printed = self._command(command, scope, fed) if command else NOTHING
         return NOTHING if elsewhere else printed
