@@ -336,6 +336,21 @@ def test_refusals_of_derived_arguments_name_what_was_typed_wrong(terminal: Termi
 
 
 @pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("attempt list --issue ISSUE-1", "attempt list ISSUE-1"),
+        ("decision list --limit 5 --issue-id=ISSUE-1", "decision list ISSUE-1 --limit 5"),
+        ("--json attempt renew --attempt-id x", "--json attempt renew x"),
+        ("issue claim --issue ISSUE-1 --no-context", "issue claim ISSUE-1 --no-context"),
+    ],
+)
+def test_what_may_be_left_out_goes_by_its_name_too(readers: None, line: str, meant: str) -> None:
+    assert by_click(line.split()) == by_click(meant.split()) is not None
+    assert by_click("search x --issue ISSUE-1".split()) is not None, "what is an option stays one"
+    assert by_click(f"{line} y".split()) is None, "no place is there twice"
+
+
+@pytest.mark.parametrize(
     ("line", "way_out"),
     [
         ("issue link ISSUE-1 eats ISSUE-2", "must be one of blocks, related_to, duplicates"),

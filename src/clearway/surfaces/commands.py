@@ -127,6 +127,7 @@ def _in_our_words(typed: list[str]) -> list[str]:
     if vocabulary.asks_why_of_an_issue(typed[start:]):
         return [*typed[:start], "issue", *typed[start:]]
     related = spelling.as_said(typed[start:])
+    related = related or spelling.placed(typed[start:])
     if related is not None:
         return [*typed[:start], *related]
     for theirs, ours in menu.ALIASES.items():

@@ -202,6 +202,31 @@ def as_said(typed: list[str]) -> list[str] | None:
     )
 
 
+_NAMES = frozenset(
+    [f"--{name.replace('_', '-')}" for name in SUBJECTS] + [SHORT[name] for name in SUBJECTS if name in SHORT]
+)
+
+
+def placed(typed: list[str]) -> list[str] | None:
+    """`attempt list --issue ISSUE-42`: what has a place and may be left out goes by its name, too. None for every other
+    line."""
+    at = next((place for place, word in enumerate(typed) if word.partition("=")[0] in _NAMES), 0)
+    words = next((words for words in (" ".join(typed[:2]), *typed[:1]) if words in COMMANDS), None)
+    if words is None or at <= words.count(" "):
+        return None
+    (option, equals, value), rest = typed[at].partition("="), typed[at + 1 :]
+    if not equals and rest:
+        value, rest = rest[0], rest[1:]
+    slots, start = COMMANDS[words].slots, words.count(" ") + 1
+    known = any(option in slot.options for slot in slots)
+    own = [slot for slot in slots if slot.placed and not slot.required and option in _called(slot.name)]
+    return None if known or not own or not value else [*typed[:start], value, *typed[start:at], *rest]
+
+
+def _called(name: str) -> tuple[str, ...]:
+    return (f"--{name.replace('_', '-')}", SHORT.get(name, ""))
+
+
 # --- what was typed, as arguments -------------------------------------------------------------------------------------
 
 
