@@ -341,6 +341,31 @@ def test_no_more_streams_than_there_is_room_for(web: Web, monkeypatch: pytest.Mo
     connection.close()
 
 
+def test_streams_that_are_asked_for_at_once_are_bounded_too(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a host comes back, every page that is open asks again."""
+    from clearway.surfaces import http as ours
+
+    monkeypatch.setattr(ours, "STREAMS_MAX", 1)
+    asked, go = threading.Event(), threading.Event()
+    ask = ours.Http.asked
+
+    async def held(self: Any, operation: Any, arguments: Any, caller: Any) -> Any:
+        asked.set()
+        while not go.is_set():
+            await asyncio.sleep(0.005)
+        return await ask(self, operation, arguments, caller)
+
+    monkeypatch.setattr(ours.Http, "asked", held)
+    connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=30)
+    connection.request("GET", f"/events?cwd={web.repo}", headers={"Authorization": f"Bearer {web.token}"})
+    assert asked.wait(20)
+    try:
+        assert web.ask("GET", f"/events?cwd={web.repo}")[0] == 503
+    finally:
+        go.set()
+        connection.close()
+
+
 def test_those_who_connect_and_say_nothing_are_left(
     environ: dict[str, str], repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -257,6 +257,14 @@ class Http:
         """The one log of a room as it grows. It is read once for all who listen, and not at all between two changes."""
         if self._streams >= STREAMS_MAX:
             return _refusal(Refusal("RATE_LIMITED", "Too many streams; try later."), 503)
+        self._streams += 1  # before anything is waited for: when a host comes back, all pages ask at once
+        try:
+            return await self._streamed(request, send)
+        finally:
+            self._streams -= 1
+            self._feeds = {key: one for key, one in self._feeds.items() if one.listeners}
+
+    async def _streamed(self, request: Request, send: Send) -> Reply:
         if request.is_persons:
             request.folder = await self._web.folder(request)
         cwd = request.folder or request.header("clearway-cwd") or request.query().get("cwd", "")
@@ -267,15 +275,12 @@ class Http:
         seen = min(int(since[:_EVENT_DIGITS_MAX]), latest) if since.isascii() and since.isdecimal() else latest
         file = await self.in_a_worker(lambda worker: self._file_of(worker, cwd))
         feed = self._feed(file, watcher, latest)
-        self._streams += 1
         gone = asyncio.ensure_future(_gone(request.receive))
         try:
             await send({"type": "http.response.start", "status": 200, "headers": _headers("text/event-stream", {})})
             await feed.listen(send, gone, seen)
         finally:
             gone.cancel()
-            self._streams -= 1
-            self._feeds = {key: one for key, one in self._feeds.items() if one.listeners}
         return 0, "", b"", {}
 
     def _feed(self, file: str, watcher: Caller, latest: int) -> Feed:
