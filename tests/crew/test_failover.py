@@ -8,6 +8,8 @@ import pytest
 from tests.conftest import Agent, World
 from tests.crew.test_tasks import between_calls, give, human, state
 
+from clearway.crew import quotas
+
 
 class Crew:
     """A sender, an agent with fallbacks, and those; all are here."""
@@ -60,6 +62,17 @@ def test_what_a_limited_agent_has_not_begun_goes_to_its_fallback_after_the_grace
     assert crew.recipient(later) == "codex", "its time has not come"
     (moved,) = crew.world.events("task_moved")
     assert f'"task":{task}' in moved.data
+
+
+def test_a_limit_counts_however_many_are_newer(crew: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quotas, "_SHOWN_MAX", 1)  # of all that are shown
+    task = give(crew.alpha, to="codex")
+    crew.world.clock.forward(minutes=5)
+    crew.codex.ask("report_limit", until="2h")
+    crew.world.clock.forward(seconds=30)
+    crew.gemini.ask("report_limit", until="2h")
+    crew.world.clock.forward(seconds=30)
+    assert taken(crew.claude)["task_id"] == task
 
 
 def test_a_limit_that_is_said_again_and_again_holds_up_nobody(crew: Crew) -> None:

@@ -118,9 +118,13 @@ def lift(tx: Tx, agent: str, why: str) -> bool:
 
 
 def limited(tx: Tx, names: list[str] | None = None) -> dict[str, Row]:
-    """The agents that a limit was reported of, by their names. names: only these."""
-    rows = tx.all(SQL.all, limit=_SHOWN_MAX)
-    return {row.agent: row for row in rows if names is None or row.agent in names}
+    """The agents that a limit was reported of, by their names, the newest first. names: only these."""
+    if names is None:
+        found = tx.all(SQL.all, limit=_SHOWN_MAX)
+    else:
+        known = [row for name in names if (row := tx.one(SQL.find, agent=name)) is not None]
+        found = sorted(known, key=lambda row: -row.reported_at)
+    return {row.agent: row for row in found}
 
 
 def state(tx: Tx, row: Row) -> str:
