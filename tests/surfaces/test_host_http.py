@@ -351,8 +351,7 @@ def test_streams_that_are_asked_for_at_once_are_bounded_too(web: Web, monkeypatc
 
     async def held(self: Any, operation: Any, arguments: Any, caller: Any) -> Any:
         asked.set()
-        while not go.is_set():
-            await asyncio.sleep(0.005)
+        await asyncio.to_thread(go.wait, 20)
         return await ask(self, operation, arguments, caller)
 
     monkeypatch.setattr(ours.Http, "asked", held)
