@@ -70,6 +70,7 @@ def test_every_key_does_what_the_list_of_keys_says(few: Room, person: Person) ->
     sees(page, "dialog", "ISSUE-1")
     press("Escape")
     page.wait_for_selector("dialog", state="detached")
+    page.locator(".card[data-id='ISSUE-1']:focus").wait_for()  # whence it was opened
     press("Enter")
     sees(page, ".panel h1", "Issue 0")
     assert _focus(page, "className") == "panel"
@@ -77,6 +78,7 @@ def test_every_key_does_what_the_list_of_keys_says(few: Room, person: Person) ->
     sees(page, "dialog", "ISSUE-1")
     press("Escape")
     page.wait_for_selector("dialog", state="detached")
+    page.locator(".panel:focus").wait_for()
     press("Escape")
     page.wait_for_selector(".panel", state="detached")
     page.locator(".card[data-id='ISSUE-1']:focus").wait_for()  # where it was
