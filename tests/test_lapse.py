@@ -245,3 +245,14 @@ def test_a_fleet_that_slept_together_wakes_with_what_it_held(world: World) -> No
     for agent, claim in zip(fleet, claims, strict=True):
         agent.ask("renew_attempt", attempt_id=claim["attempt_id"], lease_token=claim["lease_token"])
     assert not world.events("attempt_expired", "paths_released")
+
+
+def test_what_was_over_first_is_told_first(world: World) -> None:
+    """I32: both engines tell a sweep alike."""
+    agents = [world.agent(name) for name in ("anna", "ben", "carl")]
+    for agent, seconds in zip(agents, (90, 30, 60), strict=True):
+        agent.ask("create_issue", title="Parser", status="ready")
+        agent.ask("claim_issue", next=True, lease_seconds=seconds)
+    world.clock.forward(seconds=90)
+    agents[0].ask("create_issue", title="Lexer")
+    assert [event.agent for event in world.events("attempt_expired")] == ["ben", "carl", "anna"]

@@ -1,13 +1,14 @@
+-- What was over first is told first, by both engines.
 -- name: paths_due
 SELECT l.id, l.session, l.agent, l.shown, l.checkout, l.fence, l.expires_at, l.lease_ms, s.named, s.beat_at, s.ended_at
 FROM path_lease l JOIN session s ON s.id = l.session
-WHERE l.expires_at <= :now
+WHERE l.expires_at <= :now ORDER BY l.expires_at, l.fence
 
 -- name: attempts_due
 SELECT a.id, a.issue, a.session, a.agent, a.fence, a.expires_at, a.lease_ms, a.acted_at, a.warned_at, a.warned_why,
   a.carried_to, s.named, s.beat_at, s.ended_at
 FROM attempt a JOIN session s ON s.id = a.session
-WHERE a.status = 'active' AND a.expires_at <= :now
+WHERE a.status = 'active' AND a.expires_at <= :now ORDER BY a.expires_at, a.fence
 
 -- The one that the session claimed or acted on last.
 -- name: current_attempt
@@ -24,7 +25,7 @@ UPDATE attempt SET warned_at = NULL, warned_why = NULL, carried_to = NULL WHERE 
 SELECT l.fence AS id, l.task, l.session, l.agent, l.started, l.expires_at, l.lease_ms, l.acted_at, t.lapses,
   t.lapses_max, s.named, s.beat_at, s.ended_at, s.in_turn, s.pid
 FROM task_lease l JOIN task t ON t.id = l.task JOIN session s ON s.id = l.session
-WHERE l.status = 'held' AND l.expires_at <= :now
+WHERE l.status = 'held' AND l.expires_at <= :now ORDER BY l.expires_at, l.fence
 
 -- Those whose process is to be watched: the open ones, and those that left with an issue or a task in hand.
 -- name: with_process
