@@ -375,6 +375,21 @@ def test_a_decision_that_both_sides_replaced_stands_twice(world: World, elsewher
 
 
 @one_direction
+def test_what_is_no_epic_here_gets_no_children(world: World, elsewhere: Rooms) -> None:
+    one = world.agent("one")
+    epic = make(one, "Perhaps an epic", type="epic", status="open")["issue_id"]
+    two = elsewhere("two", project=world.room.project)
+    two.ask("apply_import", document=exported(one))
+    two.ask("update_issue", issue_id=epic, expected_version=1, changes={"type": "task"})
+    child = make(one, "Its child", parent_issue_id=epic)["issue_id"]
+    done = two.ask("apply_import", document=exported(one), mode="merge")
+    assert [each["code"] for each in done["conflicts"]] == ["no_epic_here"]
+    assert "parent" not in two.ask("get_issue", issue_id=child)
+    again = two.ask("apply_import", document=exported(one), mode="merge")
+    assert (again["created"], again["updated"]) == ({}, {})
+
+
+@one_direction
 def test_a_review_that_was_settled_makes_room_for_the_next(world: World, elsewhere: Rooms) -> None:
     """The one that waits here is settled by the document, and then the next is asked for: one import brings both."""
     one = world.agent("one")

@@ -75,6 +75,8 @@ class Survey:
         self.last_number = tx.opening.last_issue
         self.alone: set[str] = set()  # decisions that replace what another one here replaces already
         self.left_apart: set[Relation] = set()
+        self.orphans: set[str] = set()  # issues whose epic is none here
+        self._children: list[tuple[str, str]] = []
         self._seen: dict[str, set[str]] = {name: set() for name in ORDER}
         self._epics: set[str] = set()
         self._numbers: dict[int, str] = {}
@@ -100,6 +102,7 @@ class Survey:
             self.faults.add(end.path, end.code, end.message, end.line)
             return
         self._check_needed()
+        self._check_parents()
         self._check_circles()
         self._check_numbers()
 
@@ -178,6 +181,7 @@ class Survey:
             self._fault(item, "parent", "INVALID_EPIC_PARENT", "must be left out of an epic, and name another issue")
         elif parent is not None:
             self._need(item, "parent", "issue", parent, "epic")
+            self._children.append((value["id"], parent))
 
     def _number(self, item: Item, value: dict[str, Any]) -> None:
         number = value.get("number")
@@ -337,6 +341,18 @@ class Survey:
                         continue
                     if not fits:
                         self.faults.add(path, "INVALID_EPIC_PARENT", "must name an epic", line)
+
+    def _check_parents(self) -> None:
+        """What is an epic in the document, and is kept here as something else, has no children."""
+        kept = [(child, parent) for child, parent in self._children if parent in self.passed["issue"]]
+        for start in range(0, len(kept), TOGETHER):
+            group = kept[start : start + TOGETHER]
+            here = {row.id: row for row in self._known(SQL.known_types, (parent for _, parent in group))}
+            for child, parent in group:
+                if here[parent].type != "epic" and child not in self.passed["issue"]:
+                    self.orphans.add(child)
+                    name = f"ISSUE-{here[parent].number}"
+                    self.conflicts.add("no_epic_here", f"{name} is no epic here: {child} has no parent", issue_id=child)
 
     def _check_circles(self) -> None:
         """Circles within the document are its fault. Those that it makes together with the room are left open."""

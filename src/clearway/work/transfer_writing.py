@@ -204,7 +204,7 @@ class Writing:
         }
 
     def _surround(self, value: Value) -> None:
-        if "parent" in value:
+        if "parent" in value and value["id"] not in self._survey.orphans:
             self._parents[value["id"]] = value["parent"]
         for path in value.get("paths", ()):
             self._put(issues.SQL.declare_path, issue=value["id"], path=path)
