@@ -22,7 +22,7 @@ from clearway import catalog
 from clearway.config import Caller, Settings
 from clearway.limits import HOST_LINE_BYTES_MAX, HOST_WORKERS_AT_ONCE
 from clearway.rooms import Rooms
-from clearway.surfaces import hooks, host_full, http_mcp
+from clearway.surfaces import hooks, host_full, host_start, http_mcp
 from clearway.surfaces import http as http_surface
 
 
@@ -209,6 +209,26 @@ def test_a_hook_is_answered_in_its_clients_words(web: Web) -> None:
 
 
 # --- figures and events -----------------------------------------------------------------------------------------------
+
+
+def test_whoever_asks_for_health_at_once_spoils_no_answer(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each proves a write of its own."""
+    sync, both = os.fsync, threading.Barrier(2, timeout=20)
+
+    def meet(descriptor: int) -> None:
+        sync(descriptor)
+        both.wait()
+
+    monkeypatch.setattr(os, "fsync", meet)
+    home, proved = web.running.home, list[str]()
+    threads = [
+        threading.Thread(target=lambda: proved.append("yes" if host_start.can_write(home) else "no")) for _ in range(2)
+    ]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert proved == ["yes", "yes"]
 
 
 def test_health_is_a_write_that_works(web: Web) -> None:

@@ -140,7 +140,7 @@ def can_write(home: str) -> bool:
 def prove_a_write(home: str) -> None:
     """Write something below a home and take it away again. Raises Refusal if that cannot be."""
     folder = host_wire.folder(home)
-    proof = os.path.join(folder, f"host.proof.{os.getpid()}")
+    proof = platforms.aside(os.path.join(folder, "host.proof"))  # a host is asked for its health by several at once
     try:
         platforms.make_private(folder)
         descriptor = os.open(proof, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
