@@ -231,7 +231,7 @@ def _remembered(file: str) -> Read | None:
 
 
 def _remember(file: str, read: Read) -> None:
-    aside = f"{file}.{os.getpid()}"
+    aside = platforms.aside(file)
     with open(aside, "w", encoding="utf-8") as opened:
         opened.write(wire.dumps(read.as_dict()))
     os.replace(aside, file)
