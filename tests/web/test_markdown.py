@@ -28,9 +28,17 @@ DRAWN: dict[str, str] = {
     "so\n\n    indented <b>\n\tmore\n\nend": "p(so)pre(code(indented <b>⏎more))p(end)",
     "Title\n=====\nSub\n---\ntext\n***\nend": "h3(Title)h4(Sub)p(text)hr()p(end)",
     "# One ##\n#### Four": "h3(One)h6(Four)",
+    "# Learn C#\n# #": "h3(Learn C#)h3()",
     "**bold _and_ more** ~~gone~~ `a*b*` 2*3*4": "p(strong(bold em(and) more) s(gone) code(a*b*) 2em(3)4)",
     "snake_case_name and __init__": "p(snake_case_name and strong(init))",
 }
+# Each of them kept the page busy for minutes.
+SLOW = (
+    "# a" + 90_000 * " " + "b",
+    "# " + 45_000 * "# " + "b",
+    "a|b\n" + 20_000 * " " + 20_000 * "-" + "|x",
+    "a|b\n" + 45_000 * "|-" + "x",
+)
 TREE = """async text => {
   const {html, render} = await import('/web/js/vdom.mjs'), {Markdown} = await import('/web/js/markdown.mjs')
   const box = document.createElement('div')
@@ -48,6 +56,14 @@ def test_what_is_written_is_drawn_as_it_is_meant(person: Person) -> None:
     page.wait_for_selector(".door")
     drawn = {text: page.evaluate(TREE, text).replace("br()", "") for text in DRAWN}
     assert drawn == DRAWN
+
+
+def test_a_text_of_any_shape_is_drawn_in_its_time(person: Person) -> None:
+    page = person.page
+    page.goto(person.door.address)
+    page.wait_for_selector(".door")
+    for text in SLOW:
+        assert page.evaluate(TREE, text)
 
 
 def test_wide_things_scroll_by_themselves_and_have_room_around_them(person: Person, room: Room) -> None:

@@ -12,11 +12,18 @@ export function Markdown({text}) {
   return html`<div class="md">${blocks(shown.replace(/\r\n?/g, '\n').split('\n'), 0)}${text.length > CHARS_MAX && html`<p class="dim">… ${text.length - CHARS_MAX} more characters</p>`}</div>`
 }
 
-const FENCE = /^ {0,3}(```+|~~~+)\s*([\w+#.-]*)/, HEAD = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/, RULE = /^ {0,3}([-*_])(\s*\1){2,}\s*$/
-const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/, QUOTE = /^ {0,3}>\s?/, TABLE = /^\s*\|?[\s:|-]*-[\s:|-]*$/
+const FENCE = /^ {0,3}(```+|~~~+)\s*([\w+#.-]*)/, HEAD = /^ {0,3}(#{1,6})\s+(.*)$/, RULE = /^ {0,3}([-*_])(\s*\1){2,}\s*$/
+const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/, QUOTE = /^ {0,3}>\s?/, TABLE = /^[\s:|-]+$/
 const UNDER = /^ {0,3}(=+|-{2,})\s*$/, INDENTED = /^(?: {4}|\t)/
-const isTable = (lines, n) => lines[n].includes('|') && n + 1 < lines.length && lines[n + 1].includes('|') && TABLE.test(lines[n + 1])
+const isTable = (lines, n) => lines[n].includes('|') && n + 1 < lines.length && lines[n + 1].includes('|') && lines[n + 1].includes('-') && TABLE.test(lines[n + 1])
 const code = body => html`<pre tabindex="0"><code>${body.join('\n')}</code></pre>`
+
+// A heading without the signs that close it. No expression looks for them: it would begin anew at each of many.
+function unclosed(heading) {
+  let end = heading.length
+  while (end && heading[end - 1] === '#') end--
+  return (!end || /\s/.test(heading[end - 1]) ? heading.slice(0, end) : heading).trim()
+}
 
 function blocks(lines, depth) {
   const found = []
@@ -37,7 +44,7 @@ function blocks(lines, depth) {
       found.push(code(body))
     } else if ((m = HEAD.exec(line))) {
       const Name = `h${Math.min(6, m[1].length + 2)}`
-      found.push(html`<${Name}>${inline(m[2])}<//>`)
+      found.push(html`<${Name}>${inline(unclosed(m[2]))}<//>`)
       n++
     } else if (RULE.test(line)) {
       found.push(html`<hr />`)
