@@ -3,7 +3,7 @@
 // are asked for, a few and once; and the labels, once.
 import {html, useState, useEffect, useLayoutEffect, useRef} from './vdom.mjs'
 import {ask} from './wire.mjs'
-import {state} from './store.mjs'
+import {state, use} from './store.mjs'
 import {Badge} from './marks.mjs'
 import {agentsOf} from './shell.mjs'
 import {who, nick, PRESENCE} from './words.mjs'
@@ -128,6 +128,7 @@ let count = 0
 export function Completed({label, as = 'textarea', knows = 'text', value, set, picked, kind = '', id, onKeyDown, ...rest}) {
   const box = useRef(null), list = useRef(null), name = useRef(''), timer = useRef(0)
   name.current ||= id || `field-${++count}`
+  use(now => now.roster); use(now => now.board); use(now => now.holdings) // who comes meanwhile is offered, too
   const [now, seek] = useState(null), [at, point] = useState(0), [above, turn] = useState(false), [, draw] = useState(0)
   const offers = offered(now)
   const open = offers.length > 0
