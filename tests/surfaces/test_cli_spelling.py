@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ class Understood(Exception):
     """Raised in the place of asking a room: what was understood."""
 
 
-def by_click(line: list[str]) -> tuple[Any, ...] | None:
+def by_click(line: Sequence[str]) -> tuple[Any, ...] | None:
     """What the tree of commands makes of a line; None where it has something to say about it."""
     try:
         commands.program.main(args=list(line), prog_name="clearway", standalone_mode=False)

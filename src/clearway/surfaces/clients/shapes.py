@@ -79,7 +79,9 @@ _MEANT = {
     for name in reversed((*PATHS, *_LISTS, *_FROM, *_TO, *COMMANDS, *_FOLDERS, *sorted(CONTENTS)))
 } | {
     **dict.fromkeys(("pathinproject", "targetfilepath"), "path"),
-    "src": "source", "dst": "destination", "dest": "destination",
+    "src": "source",
+    "dst": "destination",
+    "dest": "destination",
     **dict.fromkeys(("program", "executable"), "command"),
 }
 _MEANT_AS_IT_IS = frozenset(_MEANT.values())
