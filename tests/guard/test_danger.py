@@ -151,6 +151,10 @@ sh -c "$(wget -qO- x)"
 eval "$(wget -qO- x)"
 eval `curl x`
 python -c "$(curl x)"
+python3 -c "import shutil; shutil.rmtree('/')"
+python3 -c "import shutil; shutil.rmtree('/etc', ignore_errors=True)"
+node -e "require('fs').rmSync('/usr', {recursive: true, force: true})"
+ruby -e 'FileUtils.rm_rf("/home")'
 node -e "$(curl x)"
 bash <<< "$(curl x)"
 $(curl x)
@@ -289,6 +293,9 @@ curl x
 curl -o file.tgz x
 curl x | jq .name
 curl x | python -m json.tool
+python3 -c "import shutil; shutil.rmtree('build')"
+python3 -c "print('shutil.rmtree(/)')"
+node -e "require('fs').rmSync('/tmp/scratch', {recursive: true})"
 curl x | python3 -c 'import sys, json; print(json.load(sys.stdin))'
 curl x | node -e 'process.stdin.pipe(process.stdout)'
 curl x | perl -pe 's/a/b/'

@@ -151,11 +151,23 @@ class Watch:
         if fetched and self._hungry and any(text.startswith(_PROCESS_FILES) for text in perils.texts(run.arguments)):
             self._found(_shown(program, run.arguments), "runs what it downloads")
         codes = _codes(program, run)
+        if interpreter(program) is not None:
+            self._within(program, codes, run)
         if any(code.fetched for code in codes):
             self._found(_shown(program, run.arguments), "runs what it downloads")
         elif any(text in self._files or text.removeprefix("./") in self._files for text in perils.texts(codes)):
             self._found(_shown(program, run.arguments), "runs what the line has just downloaded")
         self._hungry = self._hungry or any(code is UNKNOWN for code in codes)
+
+    def _within(self, program: str, codes: list[Value], run: Run) -> None:
+        """A program that stands in the line itself and deletes whole folders."""
+        from clearway.guard import inline
+
+        for text in perils.texts(codes):
+            for goal in inline.trees(text, program):
+                lost = peril_places.lost(run.scope, Value((goal,)))
+                if lost:
+                    self._found(_shown(program, run.arguments), f"deletes {lost}")
 
     def _found(self, what: str, why: str) -> None:
         if self.why:

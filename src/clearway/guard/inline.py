@@ -44,6 +44,7 @@ _FIRST_OWNED = frozenset(
 _SECOND_OWNED = frozenset("copy copy2 cp cp_r link symlink ln_s".split())
 _BOTH_OWNED = frozenset("move mv rename renames replace".split())
 _OF_A_PATH = frozenset("rename replace rmdir touch unlink write_bytes write_text".split())
+_TREES = frozenset("removeSync rm_r rm_rf rmSync rmdirSync rmtree".split())  # with all that is below
 _SPEAKS = frozenset("execSync getoutput popen system".split())  # a text as a command
 _RUNS = frozenset("Popen call check_call check_output run".split())  # of `subprocess`
 _BINDS = frozenset({"as", "def", "function", "lambda", "sub"})
@@ -54,13 +55,14 @@ _FOR_WRITING = frozenset("wax+>")
 class Program:
     """A program's tokens, the names that were given a path, and what was found."""
 
-    __slots__ = ("commands", "names", "paths", "tokens")
+    __slots__ = ("commands", "names", "paths", "tokens", "trees")
 
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = tokens
         self.names: dict[str, tuple[list[str], bool]] = {}  # by name: its texts, and whether it is an object of a path
         self.paths: dict[str, None] = {}
         self.commands: dict[str, None] = {}
+        self.trees: dict[str, None] = {}
 
     def at(self, place: int) -> Token:
         return self.tokens[place] if 0 <= place < len(self.tokens) else ("", "")
@@ -76,8 +78,19 @@ class Program:
 
 def written(text: str, program: str) -> tuple[list[str], list[str]]:
     """The paths that it writes to, and the command lines that it runs."""
+    found = _read(text, program)
+    return ([], []) if found is None else (list(found.paths), list(found.commands))
+
+
+def trees(text: str, program: str) -> list[str]:
+    """The folders that it deletes with all that is in them."""
+    found = _read(text, program)
+    return [] if found is None else list(found.trees)
+
+
+def _read(text: str, program: str) -> Program | None:
     if len(text) > CHARS_MAX or not any(sign in text for sign in _SIGNS_OF_WRITING):
-        return [], []
+        return None
     found = Program(_joined(_tokens(text, program.rstrip("0123456789."))))
     try:
         for place, (kind, name) in enumerate(found.tokens):
@@ -85,7 +98,7 @@ def written(text: str, program: str) -> tuple[list[str], list[str]]:
                 _look(found, place, name)
     except RecursionError:  # no program that anybody wrote; it is looked at after the call, as any is
         pass
-    return list(found.paths), list(found.commands)
+    return found
 
 
 def _look(found: Program, place: int, name: str) -> None:
@@ -109,7 +122,9 @@ def _look(found: Program, place: int, name: str) -> None:
     if name in _OPENS and owner not in {"webbrowser", "Image"}:
         _open(found, begin)
     elif name in _FIRST or (name in _FIRST_OWNED and owner in _OWNERS):
-        found.write(_argument(found, begin))
+        goals = _argument(found, begin)
+        found.write(goals)
+        found.trees |= dict.fromkeys(goals[:PATHS_MAX] if name in _TREES else ())
     elif name in _SECOND or (name in _SECOND_OWNED and owner in _OWNERS):
         found.write(_second(found, begin))
     elif name in _BOTH or (name in _BOTH_OWNED and owner in _OWNERS) or (name == "rename" and not owner):
