@@ -21,7 +21,7 @@ README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 PICTURE = REPOSITORY / "docs" / "images" / "story.svg"
 IN_A_BLOCK = re.compile(r"^(?:\$ )?(clearway .+?)(?:\s+#.*)?$", re.MULTILINE)
 IN_A_SENTENCE = re.compile(r"`(clearway [^`]+)`")
-CHANGING = re.compile(r"\b\d\d:\d\d\b|\d+\.\d s")
+CHANGING = re.compile(r"\b(?:\d{4}-\d\d-\d\d )?\d\d:\d\d\b|\d+\.\d s")  # late in the evening an hour is of tomorrow
 
 
 def commands(page: str) -> list[str]:
