@@ -9,7 +9,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any, TypeVar
 
     Function = TypeVar("Function", bound=Callable[..., Any])
@@ -47,6 +47,11 @@ class Operation:
         self.tool = tool
         self.rare = rare
         self.key_required = key_required
+
+    def writes_with(self, given: Mapping[str, Any]) -> bool:
+        """Whether it changes the room when it is asked with these arguments."""
+        by = self.writes
+        return any(given.get(name) is not None for name in by) if isinstance(by, tuple) else by
 
 
 def op(

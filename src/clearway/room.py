@@ -102,9 +102,7 @@ class Room:
 
         values, key = checked(operation, arguments, caller, self.clock)
         function = operation.function
-        by = operation.writes
-        writes = any(values.get(name) is not None for name in by) if isinstance(by, tuple) else by
-        if not writes:
+        if not operation.writes_with(values):
             return self.run(lambda tx: function(tx, **values), caller=caller, writes=False)
         first = _adoption(operation, key, values) if "lease_token" in values else None
         if key is None:

@@ -35,9 +35,7 @@ _SLOW_MAX = 1_000  # that are kept in mind
 
 def _may_wait(operation: Operation, arguments: dict[str, Any]) -> bool:
     """Whoever writes waits for other writers and for the disk, and some ask to be kept waiting."""
-    by = operation.writes
-    writes = any(arguments.get(name) is not None for name in by) if isinstance(by, tuple) else by
-    return writes or "wait_seconds" in arguments
+    return operation.writes_with(arguments) or "wait_seconds" in arguments
 
 
 class AtOnce(Kept):

@@ -507,9 +507,7 @@ def _refusal(refusal: Refusal, status: int = 0) -> Reply:
 
 def check_scope(scope: str, operation: Operation, given: dict[str, Any]) -> None:
     """Refuse what changes the room to a token that is for looking."""
-    by = operation.writes
-    writes = any(given.get(name) is not None for name in by) if isinstance(by, tuple) else by
-    if scope == READ and writes:
+    if scope == READ and operation.writes_with(given):
         raise Refusal("FORBIDDEN", f"This token only looks, and {operation.name} writes; ask for one of scope agent.")
 
 
