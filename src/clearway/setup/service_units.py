@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from xml.sax.saxutils import escape
 
 WRITTEN_BY = "Written by `clearway service install`; `clearway service remove` takes it away again."
 SYSTEMD, LAUNCHD, WINDOWS, WSL = "systemd", "launchd", "windows", "wsl"
@@ -95,22 +96,22 @@ _SHUT = [
 
 def launchd(standing: Standing) -> str:
     """A property list for launchd, loaded into the session of the user who is logged in."""
-    words = "".join(f"\n    <string>{_escaped(word)}</string>" for word in (standing.program, *standing.words))
+    words = "".join(f"\n    <string>{escape(word)}</string>" for word in (standing.program, *standing.words))
     variables = "".join(
-        f"\n    <key>{_escaped(name)}</key>\n    <string>{_escaped(value)}</string>"
+        f"\n    <key>{escape(name)}</key>\n    <string>{escape(value)}</string>"
         for name, value in standing.variables.items()
     )
     environment = f"  <key>EnvironmentVariables</key>\n  <dict>{variables}\n  </dict>\n" if variables else ""
-    log = _escaped(f"{standing.home}/run/{standing.unit}.log")
+    log = escape(f"{standing.home}/run/{standing.unit}.log")
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f"<!-- {WRITTEN_BY} -->\n"
         '<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">\n'
         '<plist version="1.0">\n<dict>\n'
-        f"  <key>Label</key>\n  <string>{LABEL}.{_escaped(standing.name)}</string>\n"
+        f"  <key>Label</key>\n  <string>{LABEL}.{escape(standing.name)}</string>\n"
         f"  <key>ProgramArguments</key>\n  <array>{words}\n  </array>\n"
         f"{environment}"
-        f"  <key>WorkingDirectory</key>\n  <string>{_escaped(standing.folder)}</string>\n"
+        f"  <key>WorkingDirectory</key>\n  <string>{escape(standing.folder)}</string>\n"
         "  <key>RunAtLoad</key>\n  <true/>\n"
         "  <key>KeepAlive</key>\n  <true/>\n"
         f"  <key>ThrottleInterval</key>\n  <integer>{AGAIN_SECONDS}</integer>\n"
@@ -153,23 +154,23 @@ def task_path(name: str) -> str:
 
 
 def _task(name: str, about: str, user: str, program: str, words: tuple[str, ...], folder: str) -> str:
-    where = f"\n      <WorkingDirectory>{_escaped(folder)}</WorkingDirectory>" if folder else ""
+    where = f"\n      <WorkingDirectory>{escape(folder)}</WorkingDirectory>" if folder else ""
     return f"""<?xml version="1.0" encoding="UTF-16"?>
 <!-- {WRITTEN_BY} -->
 <Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
   <RegistrationInfo>
-    <Description>Clearway: {_escaped(about)}</Description>
-    <URI>{_escaped(task_path(name))}</URI>
+    <Description>Clearway: {escape(about)}</Description>
+    <URI>{escape(task_path(name))}</URI>
   </RegistrationInfo>
   <Triggers>
     <LogonTrigger>
       <Enabled>true</Enabled>
-      <UserId>{_escaped(user)}</UserId>
+      <UserId>{escape(user)}</UserId>
     </LogonTrigger>
   </Triggers>
   <Principals>
     <Principal id="Author">
-      <UserId>{_escaped(user)}</UserId>
+      <UserId>{escape(user)}</UserId>
       <LogonType>InteractiveToken</LogonType>
       <RunLevel>LeastPrivilege</RunLevel>
     </Principal>
@@ -189,8 +190,8 @@ def _task(name: str, about: str, user: str, program: str, words: tuple[str, ...]
   </Settings>
   <Actions Context="Author">
     <Exec>
-      <Command>{_escaped(program)}</Command>
-      <Arguments>{_escaped(" ".join(_windows_word(word) for word in words))}</Arguments>{where}
+      <Command>{escape(program)}</Command>
+      <Arguments>{escape(" ".join(_windows_word(word) for word in words))}</Arguments>{where}
     </Exec>
   </Actions>
 </Task>
@@ -225,8 +226,3 @@ def _windows_word(word: str) -> str:
         quoted += "\\" * (slashes * 2 + 1 if letter == '"' else slashes) + letter
         slashes = 0
     return '"' + quoted + "\\" * (slashes * 2) + '"'
-
-
-def _escaped(text: str) -> str:
-    """Between the tags of XML. What the library has for it loads a client of HTTP."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
