@@ -8,6 +8,7 @@ stands in no event, and only sender, recipient and the human can read it. Secret
 from __future__ import annotations
 
 from clearway import caps, clock, lapse, wire
+from clearway.config import RESERVED_NAMES
 from clearway.crew import screening
 from clearway.crew.agents import works_for
 from clearway.db import Row, statements
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
 SQL = statements(__file__)
 EVERYBODY = "*"
-_NOBODY = frozenset({"clearway", "system"})  # names that no agent can have
+_NOBODY = RESERVED_NAMES - {"human", EVERYBODY}  # names that no agent can have, and behind which nobody reads
 _ANSWERED = frozenset({"chat", "task", "control"})  # what somebody has to take
 _OPEN = frozenset({"queued", "seen"})
 _NEAR_NAMES = 3

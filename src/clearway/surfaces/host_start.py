@@ -26,7 +26,6 @@ KEPT_VARIABLES = (
     *("HOME", "PATH", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "XDG_RUNTIME_DIR"),
     *("XDG_DATA_HOME", "XDG_CONFIG_HOME", "SYSTEMROOT", "CLEARWAY_LOG"),
 )
-_COMMAND_BYTES_MAX = 4_096
 _RUN = "import clearway.surfaces.host as host; host.main()"
 
 
@@ -65,8 +64,7 @@ def in_office(home: str) -> int:
             os.close(held)
             return 0
         pid = _holder(home)
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return pid if b"clearway" in file.read(_COMMAND_BYTES_MAX) else 0
+        return pid if any("clearway" in word for word in platforms.command_line(pid)) else 0
     except OSError:  # no home yet, or a system that does not tell
         return 0
 
