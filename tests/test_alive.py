@@ -141,3 +141,14 @@ def test_the_ancestors_begin_with_the_nearest() -> None:
 def test_this_machine_has_a_name_and_a_boot() -> None:
     assert platforms.host_name() == Liveness().host != ""
     assert platforms.boot_id() == platforms.boot_id() != ""
+
+
+def test_the_arguments_of_a_process_are_read_as_macos_tells_them() -> None:
+    """How many, the program's file, zeros, the arguments; what stands behind them is its environment."""
+    count = (3).to_bytes(4, sys.byteorder)
+    told = count + b"/usr/bin/python3\0\0\0\0\0python3\0-c\0import clearway\0SECRET=1\0HOME=/Users/a\0"
+    assert platforms.macos_arguments(told) == ["python3", "-c", "import clearway"]
+    assert platforms.macos_arguments(b"") == platforms.macos_arguments(count) == []
+    with subprocess.Popen([sys.executable, "-c", "input()", "said"], stdin=subprocess.PIPE) as process:
+        assert platforms.command_line(process.pid)[1:] == ["-c", "input()", "said"]
+        process.kill()

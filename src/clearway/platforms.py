@@ -66,9 +66,11 @@ def process_facts(pid: int) -> ProcessFacts | None:
 
 def command_line(pid: int) -> list[str]:
     """The arguments of a process, empty where they cannot be read."""
-    if not LINUX:
-        return []
     try:
+        if MACOS:
+            return macos_arguments(_macos_facts_of(pid))
+        if not LINUX:
+            return []
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             return [part.decode("utf-8", "replace") for part in file.read(65_536).split(b"\0") if part]
     except OSError:
@@ -481,6 +483,26 @@ def _macos_sysctl(name: bytes) -> str:
     value = ctypes.create_string_buffer(64)
     failed = library.sysctlbyname(name, value, ctypes.byref(size), None, ctypes.c_size_t(0))
     return "" if failed else value.value.decode("ascii", "replace")
+
+
+def _macos_facts_of(pid: int) -> bytes:
+    import ctypes
+
+    library = ctypes.CDLL(None)
+    name = (ctypes.c_int * 3)(1, 49, pid)  # CTL_KERN, KERN_PROCARGS2
+    size = ctypes.c_size_t(262_144)
+    value = ctypes.create_string_buffer(size.value)
+    failed = library.sysctl(name, 3, value, ctypes.byref(size), None, ctypes.c_size_t(0))
+    return b"" if failed else value.raw[: size.value]
+
+
+def macos_arguments(raw: bytes) -> list[str]:
+    """The arguments in what KERN_PROCARGS2 tells: how many there are, the file of the program, zeros up to a full word,
+    the arguments, and behind them the environment, which is nobody's business."""
+    count = int.from_bytes(raw[:4], sys.byteorder)
+    _, _, rest = raw[4:].partition(b"\0")
+    words = rest.lstrip(b"\0").split(b"\0")[:count]
+    return [word.decode("utf-8", "replace") for word in words if word]
 
 
 def is_device(path: str) -> bool:
