@@ -164,6 +164,36 @@ def test_a_call_whose_rest_is_late_is_waited_for_by_the_web_server(
     assert raw.heard()[0] == 200
 
 
+def test_a_call_that_comes_bit_by_bit_is_soon_one_for_the_web_server(
+    raw: Raw, monkeypatch: pytest.MonkeyPatch, served: list[str]
+) -> None:
+    """Each bit gave it the same time anew, and neither the web server's bounds nor its timers held."""
+    monkeypatch.setattr(behind, "_REST_SECONDS", 0.05)
+    head, body = raw.request(tool("list_issues", _meta={"note": "x" * 500}))
+    raw.connection.sendall(head)
+    sent, pause = 0, threading.Event()
+    while not served and sent < len(body) - 1:
+        raw.connection.sendall(body[sent : sent + 1])
+        sent += 1
+        pause.wait(0.005)
+    assert sent < len(body) - 1
+    raw.connection.sendall(body[sent:])
+    assert raw.heard()[0] == 200
+
+
+def test_a_first_call_that_is_held_counts_as_a_first_word(web: Web, raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(behind, "HOST_FIRST_WORD_MS", 50)
+    raw.connection.close()
+    head, body = raw.request(tool("list_issues"))
+    raw.connection = socket.create_connection(("127.0.0.1", web.port), timeout=30)
+    raw.connection.sendall(head)
+    too_late, turns = threading.Event(), host_full.loop()
+    turns.call_soon_threadsafe(turns.call_later, 0.15, too_late.set)
+    assert too_late.wait(20)
+    raw.connection.sendall(body)
+    assert raw.heard()[0] == 200
+
+
 def test_a_client_that_is_gone_between_head_and_body_is_no_defect(
     raw: Raw, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -375,11 +375,12 @@ def _hurried(http: Http) -> type[asyncio.Protocol]:
             self._nothing_asked = self.conn.states
             self._asked = False
             self._held = b""  # the beginning of a plain call
+            self._giving_up: asyncio.TimerHandle | None = None
             self._too_late = self.loop.call_later(HOST_FIRST_WORD_MS / 1_000, self._hang_up)
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._too_late.cancel()
-            self._held = b""  # nobody waits for an answer to it
+            self._hold_no_longer()  # nobody waits for an answer to it
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
@@ -395,9 +396,13 @@ def _hurried(http: Http) -> type[asyncio.Protocol]:
                 )
             elif asked is not None and asked.missing:  # clients send head and body one after the other
                 self._held = data
-                self.loop.call_later(_REST_SECONDS, self._give_up, data)
+                self._unset_keepalive_if_required()
+                if self._giving_up is None:  # whoever sends bit by bit has no more time
+                    self._giving_up = self.loop.call_later(_REST_SECONDS, self._give_up)
+                return
             else:
                 super().data_received(data)
+            self._hold_no_longer()
 
         def _is_free(self) -> bool:
             """Whether nothing of a request has been read, and nothing of an answer is to be sent."""
@@ -406,14 +411,18 @@ def _hurried(http: Http) -> type[asyncio.Protocol]:
             nothing = done and self.conn.states == self._nothing_asked and not self.conn.trailing_data[0]
             return nothing and self.transport.get_write_buffer_size() == 0
 
-        def _give_up(self, data: bytes) -> None:
+        def _give_up(self) -> None:
             """The rest has not come in time: the web server waits for it."""
-            if self._held is data:
-                self._held = b""
-                super().data_received(data)
+            data, self._held, self._giving_up = self._held, b"", None
+            super().data_received(data)
+
+        def _hold_no_longer(self) -> None:
+            if self._giving_up is not None:
+                self._giving_up.cancel()
+                self._giving_up = None
 
         def _hang_up(self) -> None:
-            if getattr(self, "cycle", None) is None and not self._asked:  # no request has begun
+            if getattr(self, "cycle", None) is None and not self._asked and not self._held:  # no request has begun
                 self.transport.close()
 
     return Hurried
