@@ -75,3 +75,17 @@ def test_a_lease_has_a_name_and_minutes_and_one_word_one_meaning(room: Room, per
         )
         assert "open" not in [each.lower() for each in said if each != "Open\\n1"], place
         assert "claude-code" not in page.locator("body").inner_text(), place
+    said = "claude-code (busy) has docs/claude-code.md and claude-code/x; ask claude-code."
+    renamed = page.evaluate("text => import('/web/js/words.mjs').then(words => words.renamed(text))", said)
+    assert renamed == "claude (busy) has docs/claude-code.md and claude-code/x; ask claude."
+
+
+def test_two_sessions_of_codex_have_two_names(room: Room, person: Person) -> None:
+    # Codex, OpenCode and clients without hooks begin a session's name with the time, which all of a day share.
+    room.crew = {"one": "01a22b86-a250-7271-a12e-bbe0f41cb1ad", "other": "01a22b86-d115-7140-bacf-c2170182a41a"}
+    room.crew |= {"third": "mcp-01M8Q7J4TQ7VJHDBT9XHDZFPAZ", "fourth": "ses_dd476ce59ffepRZWlr7Rzr9WYb"}
+    for who in room.crew:
+        room.ask("claim_paths", who, paths=[f"src/{who}.py"])
+    page = person.come_in()
+    for name in ("one#b1ad", "other#a41a", "third#FPAZ", "fourth#9WYb"):
+        sees(page, ".held > ul > li", name)

@@ -283,11 +283,11 @@ def _unchecked(result: Result) -> str:
 
 
 def _agent_row(agent: Result, mine: str, paper: Paper) -> list[str]:
-    session = "you" if agent["session"] == mine else "" if agent["session"].startswith("=") else agent["session"][:8]
+    session = "you" if agent["session"] == mine else tables.session(agent["session"])
     return [
         agent["agent"],
         agent["presence"] + (f", {agent['stuck']}" if "stuck" in agent else ""),
-        folded(session, 8),
+        session,
         agent.get("issue", ""),
         paper.distance(agent["seen_at"]),
         folded(agent.get("doing", ""), _CHARS),

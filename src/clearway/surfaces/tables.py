@@ -6,6 +6,8 @@ widest columns give way; where even that is not enough, each row takes two lines
 
 from __future__ import annotations
 
+from clearway.untrusted import folded
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +25,14 @@ STYLES = {
     "busy": "green", "stalled": "yellow", "offline": "dim",
     "ok": "green", "notice": "yellow", "problem": "bold red",
 }  # fmt: skip
+
+
+def session(name: str) -> str:
+    """Eight characters that tell a session from others: its end, where it begins with a time, as Codex's do."""
+    if name.startswith("="):
+        return ""
+    timed = name.startswith(("mcp-", "ses_")) or (name[8:9] == name[13:14] == "-" and name[14:15] == "7")
+    return folded(name[-8:] if timed else name[:8], 8)
 
 
 def cells(text: str) -> int:

@@ -255,7 +255,7 @@ def _agent(
     doing = folded(agent.get("doing", ""), _CHARS)
     stuck = _STUCK.get(agent.get("stuck", ""), "")
     said = " - ".join(filter(None, (f"! {stuck}" if stuck else "", queues.get(agent["agent"], ""), doing)))
-    session = "" if narrow or agent["session"].startswith("=") else folded(agent["session"], 8)
+    session = "" if narrow else tables.session(agent["session"])
     until = f", limited until {paper.moment(agent['limited_until'])}" if "limited_until" in agent else ""
     detail = f"{agent['agent']} {agent['session']}: {agent['presence']}{until}, seen {paper.distance(agent['seen_at'])}"
     if attempt is not None:

@@ -53,8 +53,9 @@ export function useTick(ms) {
 const HUES = [205, 318, 182, 235, 300, 192, 335, 218, 285, 172]
 const NAMED = {'claude-code': 'claude'}
 export const nick = agent => NAMED[agent] || agent
-// A sentence of the room's, with the names that this page uses everywhere.
-export const renamed = text => Object.keys(NAMED).reduce((said, name) => said.replaceAll(name, NAMED[name]), text)
+// A sentence of the room's, with the names that this page uses everywhere; a path in it stays what it is.
+const CALLED = Object.keys(NAMED).map(name => [new RegExp(String.raw`(?<![\w./-])${name}(?![\w/-]|\.\w)`, 'g'), NAMED[name]])
+export const renamed = text => CALLED.reduce((said, [name, nick]) => said.replace(name, nick), text)
 // The hue that a session's id leads to, or the next that no other session of this page has.
 const hues = new Map()
 export function hue(session) {
@@ -71,11 +72,11 @@ export function hue(session) {
 }
 const SHORT = {codex: 'CX', copilot: 'CP', opencode: 'OC', 'claude-code': 'CL', human: 'ME'}
 export const initials = agent => SHORT[agent] || (nick(agent).match(/[\p{L}\p{N}]/gu) || ['?']).slice(0, 2).join('').toUpperCase()
-// The part of a session that tells it from others, as people say it.
+// The part of a session that tells it from others: its end, where it begins with a time that all of a day share.
+const TIMED = /^(mcp-|ses_|[0-9a-f]{8}-[0-9a-f]{4}-7)/
 export function tail(session, agent) {
   if (!session || session === agent || session.startsWith('=')) return ''
-  const bare = session.replace(/^mcp-/, '').replace(agent + '-', '')
-  return bare.slice(0, 4)
+  return TIMED.test(session) ? session.slice(-4) : session.replace(agent + '-', '').slice(0, 4)
 }
 export const who = (agent, session) => tail(session, agent) ? `${nick(agent)}#${tail(session, agent)}` : nick(agent)
 
