@@ -106,3 +106,28 @@ def test_where_the_system_has_no_such_descriptors_the_process_is_read(monkeypatc
     eyes.close()
     own = eyes.identify(os.getpid())
     assert own is not None and not eyes.is_dead(eyes.host, own)
+
+
+def test_where_an_end_cannot_be_waited_for_the_process_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was taken for alive for ever, and whoever asked first was told of a defect."""
+
+    class Deaf:
+        def register(self, *_: int) -> None:
+            raise PermissionError
+
+        def poll(self, _: float) -> list[tuple[int, int]]:
+            return []
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(host_life.select, "epoll", Deaf)
+    eyes, before = HeldLiveness(), len(os.listdir("/proc/self/fd"))
+    with sleeper() as child:
+        process = identity(eyes, child)
+        assert not eyes.is_dead(eyes.host, process)
+        child.kill()
+        child.wait()
+        assert eyes.is_dead(eyes.host, process)
+    assert len(os.listdir("/proc/self/fd")) == before
+    eyes.close()

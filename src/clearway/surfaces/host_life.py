@@ -53,8 +53,12 @@ class HeldLiveness(Liveness):
                 return
             while len(self._held) >= HOST_LIVES_MAX:
                 self._let_go(next(iter(self._held)))
+            try:
+                self._deaths.register(descriptor, select.EPOLLIN)
+            except OSError:  # not every system that has descriptors of processes can wait for them
+                os.close(descriptor)
+                return
             self._held[who] = descriptor
-            self._deaths.register(descriptor, select.EPOLLIN)
 
     def _buried(self) -> list[tuple[int, str]]:
         """Those that have ended since the last look; they are held no more."""
