@@ -13,12 +13,14 @@ from tests.surfaces.hosted import hosted
 from tests.surfaces.test_host_at_once import Client
 
 from clearway import config, platforms
+from clearway.alive import Liveness
 from clearway.clock import Clock
 from clearway.db import sqlite
 from clearway.db.sqlite import SqliteEngine
 from clearway.limits import HOST_WORKERS_AT_ONCE
 from clearway.surfaces import host_together
 from clearway.surfaces.host_together import Together
+from clearway.surfaces.host_work import Worker, Workers
 
 LOG = (1, 2)
 
@@ -107,6 +109,34 @@ def test_the_turn_of_a_room_is_taken_by_one_and_waited_for_no_longer_than_said()
     assert not together.take("a", 0) and not together.take("a", 1)
     together.leave("a")
     assert together.take("a", 0)
+
+
+def test_what_no_thread_can_be_had_for_waits_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was lost, and whoever had just written and waited for the disk was told of a defect."""
+    workers = Workers(Liveness(), lambda error: None, lambda: None)
+    done, go_on = threading.Semaphore(0), threading.Event()
+
+    def first(_: Worker) -> None:
+        workers.step_aside()
+        done.release()
+        assert go_on.wait(20)
+        workers.step_back()
+
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refused)
+        workers.submit(first)
+        workers.submit(lambda _: done.release())
+        assert (workers.count, workers.waiting) == (0, 2)
+        workers.step_aside()
+        workers.step_back()
+        assert workers.grow() and workers.grow() and workers.waiting == 2
+    workers.grow()
+    assert done.acquire(timeout=20) and done.acquire(timeout=20)
+    go_on.set()
+    workers.close()
 
 
 def test_a_long_log_is_shortened_by_a_worker_and_no_answer_waits_for_it(

@@ -129,8 +129,7 @@ class Workers:
 
     def submit(self, act: Act) -> None:
         with self._lock:
-            if self._has_room():
-                self._begin(act)
+            if self._has_room() and self._begin(act):
                 return
             self._waiting.append(act)
         self._look_soon()
@@ -143,8 +142,8 @@ class Workers:
         """Whoever calls waits for the disk: another may begin."""
         with self._lock:
             self._aside += 1
-            if self._waiting and self._has_room() and self._count < HOST_WORKERS_MAX:
-                self._begin(self._waiting.popleft())
+            if self._waiting and self._has_room() and self._count < HOST_WORKERS_MAX and self._begin(self._waiting[0]):
+                self._waiting.popleft()
 
     def step_back(self) -> None:
         with self._lock:
@@ -154,17 +153,24 @@ class Workers:
         """Let one more begin if nothing has moved since the last look. Whether anything waits."""
         with self._lock:
             first = self._waiting[0] if self._waiting else None
-            if first is not None and first is self._first_then and self._count < HOST_WORKERS_MAX:
-                self._begin(self._waiting.popleft())
+            is_stuck = first is not None and first is self._first_then and self._count < HOST_WORKERS_MAX
+            if first is not None and is_stuck and self._begin(first):
+                self._waiting.popleft()
             self._first_then = self._waiting[0] if self._waiting else None
             return self._first_then is not None
 
-    def _begin(self, act: Act) -> None:
+    def _begin(self, act: Act) -> bool:
+        """Let somebody do it. False where the system gives no further thread now: then it waits."""
         if self._resting:
             self._resting.pop().give(act)
-        else:
-            self._count += 1
-            Worker(self).give(act)
+            return True
+        try:
+            worker = Worker(self)
+        except RuntimeError:
+            return False
+        self._count += 1
+        worker.give(act)
+        return True
 
     def rest(self, worker: Worker) -> None:
         """This one has finished: it goes on with what waits, else it rests."""
