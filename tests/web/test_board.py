@@ -85,7 +85,10 @@ def test_two_sessions_of_codex_have_two_names(room: Room, person: Person) -> Non
     room.crew = {"one": "01a22b86-a250-7271-a12e-bbe0f41cb1ad", "other": "01a22b86-d115-7140-bacf-c2170182a41a"}
     room.crew |= {"third": "mcp-01M8Q7J4TQ7VJHDBT9XHDZFPAZ", "fourth": "ses_dd476ce59ffepRZWlr7Rzr9WYb"}
     for who in room.crew:
-        room.ask("claim_paths", who, paths=[f"src/{who}.py"])
+        room.ask("claim_paths", who, paths=[f"src/{who}.py"], purpose="new prices")
     page = person.come_in()
     for name in ("one#b1ad", "other#a41a", "third#FPAZ", "fourth#9WYb"):
         sees(page, ".held > ul > li", name)
+    person.go("board~path/src%2Fone.py")
+    facts = sees(page, ".panel .facts", "new prices").inner_text()
+    assert facts.count("for") == 1 and "editing" not in facts, "it is held for one thing"

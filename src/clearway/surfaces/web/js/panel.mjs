@@ -157,8 +157,8 @@ function OnePath({path}) {
   return html`<article><p class="over-title">path ${reply && html`<span class=${'chip ' + (reply.free ? 'ready' : 'live')}>${reply.free ? 'free' : 'held'}</span>`}</p>
     <h1 class="path">${breakable(path)}</h1>
     ${held.map(each => html`<dl class="facts" key=${each.session + each.checkout}>
-      <dt>held by</dt><dd><${Agent} agent=${each.agent} session=${each.session} /> ${each.path !== path ? html`as <code>${each.path}</code> ` : ''}for ${each.mode === 'run' ? 'a run over it' : 'editing'}</dd>
-      ${each.purpose && each.purpose !== 'editing' && html`<dt>for</dt><dd>${each.purpose}</dd>`}${each.issue && html`<dt>issue</dt><dd><${Issue} id=${each.issue} /></dd>`}
+      <dt>held by</dt><dd><${Agent} agent=${each.agent} session=${each.session} /> ${each.path !== path ? html`as <code>${each.path}</code>` : ''}</dd>
+      <dt>for</dt><dd>${each.mode === 'run' ? 'a run over it' + (each.purpose ? `: ${each.purpose}` : '') : each.purpose || 'editing'}</dd>${each.issue && html`<dt>issue</dt><dd><${Issue} id=${each.issue} /></dd>`}
       <dt>since</dt><dd><${Ago} at=${each.since} /></dd><dt>lease</dt><dd><${Lease} until=${each.until} seconds=${each.lease_seconds} /></dd>
       <dt>checkout</dt><dd><code>${state.holdings.checkouts.find(one => one.checkout === each.checkout)?.root}</code></dd></dl>
       <div class="deeds"><${Act} kind="danger" sure=${`${each.path}, held by ${who(each.agent, each.session)}, is free then; its next edit there will be refused if somebody else takes it.`} act=${() => deeds.releasePath(each)}>Release ${each.path} from ${who(each.agent, each.session)}<//></div>`)}
