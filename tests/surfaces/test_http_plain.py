@@ -14,7 +14,7 @@ import pytest
 from tests.surfaces.hosted import hosted
 from tests.surfaces.test_host_http import Session, Web, environ, tool
 
-from clearway.surfaces import host_full, http_mcp, http_progress
+from clearway.surfaces import host_at_once, host_full, http_mcp, http_progress
 from clearway.surfaces import http as behind
 from clearway.surfaces.http_plain import plain
 
@@ -205,6 +205,29 @@ def test_a_client_that_is_gone_between_head_and_body_is_no_defect(
     turns.call_soon_threadsafe(turns.call_later, 0.4, given_up.set)
     assert given_up.wait(20)
     assert not caplog.records
+
+
+def test_rooms_that_nobody_asks_any_more_are_closed(
+    environ: dict[str, str], repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the first 32 projects stayed open, and no other was ever answered without a worker."""
+    monkeypatch.setattr(behind, "HOST_WORKER_IDLE_SECONDS", 0.02)
+    monkeypatch.setattr(host_at_once, "HOST_WORKER_IDLE_SECONDS", 0)
+    closed = threading.Event()
+    look = host_at_once.AtOnce.look
+
+    def noted(self: host_at_once.AtOnce) -> None:
+        had = bool(self._has)  # pyright: ignore[reportPrivateUsage]
+        look(self)
+        if had and not self._has:  # pyright: ignore[reportPrivateUsage]
+            closed.set()
+
+    monkeypatch.setattr(host_at_once.AtOnce, "look", noted)
+    with hosted(environ) as running:
+        web = Web(running, repo)
+        assert web.operation("list_issues")[0] == 200
+        assert closed.wait(20)
+        assert web.operation("list_issues")[0] == 200
 
 
 def test_many_sessions_that_left_without_a_word_slow_down_no_other(

@@ -22,6 +22,7 @@ from clearway.limits import (
     CHANGES_MAX,
     HOST_FIRST_WORD_MS,
     HOST_LINE_BYTES_MAX,
+    HOST_WORKER_IDLE_SECONDS,
     HTTP_BODY_SECONDS,
     HTTP_CONNECTIONS_MAX,
     SESSION_CHARS_MAX,
@@ -112,10 +113,17 @@ class Http:
                 """Its own looks ten times a second whether to end, and sets the clock of a header."""
                 await ending.wait()
 
+        looking = asyncio.ensure_future(self._look_around())
         try:
             await Server(config).serve(sockets=[self._door.listener])
         finally:
+            looking.cancel()
             self.at_once.close()
+
+    async def _look_around(self) -> None:
+        while True:
+            await asyncio.sleep(HOST_WORKER_IDLE_SECONDS)
+            self.at_once.look()
 
     def _ended(self, serving: Future[None]) -> None:
         if not serving.cancelled() and (error := serving.exception()) is not None:
