@@ -42,10 +42,15 @@ export class Bridge {
     this.answer(id, this.passage.door.ask(room, operation, given));
   }
 
-  dispose(): void {
-    this.over = true;
+  /** A page begins in the frame: nobody hears the streams of the one before it any more. */
+  begin(): void {
     for (const stop of this.streams.values()) stop();
     this.streams.clear();
+  }
+
+  dispose(): void {
+    this.over = true;
+    this.begin();
   }
 
   private answer(id: number, reply: Promise<{ status: number; body: string }>): void {

@@ -76,7 +76,8 @@ export class Door {
             resolve({ status: 200, body: "" });
           });
         });
-        request.on("error", reject).end();
+        // Whoever stops before it began has lost no host.
+        request.on("error", (error) => (stopped ? resolve({ status: 0, body: "" }) : reject(error))).end();
       });
     void this.withSession(listen).then((reply) => ear.ended(reply));
     return () => {

@@ -126,9 +126,14 @@ export class RoomPanel implements vscode.WebviewPanelSerializer {
   private hear(message: unknown): void {
     if (!this.isWhole) return;
     const verb = typeof message === "object" && message !== null && "verb" in message ? message.verb : "";
-    if (verb === "here") this.lead();
+    if (verb === "here") this.begin();
     else if (verb === "again") void this.renew();
     else this.bridge?.hear(message);
+  }
+
+  private begin(): void {
+    this.bridge?.begin();
+    this.lead();
   }
 
   private lead(): void {

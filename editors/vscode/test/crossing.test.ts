@@ -145,6 +145,13 @@ test("a stream is heard part by part, and after a lost host it goes on where its
   assert.deepEqual(next.asked.map(({ line, headers }) => [line, headers["last-event-id"]]), [["POST /session", undefined], ["GET /events", "8"]]);
   stop();
   await again.done;
+  const never = listens();
+  const early = door.events("A", 8, never);
+  await settled();
+  early();
+  await never.done;
+  await door.ask("A", "room", {});
+  assert.equal(next.asked.filter(({ line }) => line === "POST /session").length, 1, "whoever stops a stream before it began has lost no host");
 });
 
 interface Asked {
@@ -222,8 +229,11 @@ test("a frame can neither ask without end nor answer for another", async () => {
   ears[0]!.part("a");
   ears[0]!.ended({ status: 200, body: "" });
   assert.deepEqual(said.slice(-3), [{ id: 101, begun: true }, { id: 101, part: "a" }, { id: 101, status: 200, body: "" }]);
-  bridge.dispose();
+  bridge.begin(); // another page in the same frame
   assert.deepEqual(stopped, [1, 2, 3]);
+  bridge.hear({ id: 103, verb: "events", room: "A", since: 0 });
+  bridge.dispose();
+  assert.deepEqual(stopped, [1, 2, 3, 4]);
 });
 
 const INDEX = `<!doctype html><html><head>

@@ -5,7 +5,7 @@ export const inside = Boolean(editor)
 
 const PATHS = /^\/(?:ask\/([a-z_]+)|rooms|events)$/
 const waiting = new Map() // number of a question -> what is done with the messages that answer it
-let asked = 0
+let asked = Math.floor(Math.random() * 2 ** 30) // other numbers than those of the page that was in this frame before
 
 // As `fetch` does it, for the few addresses that the page asks.
 export function carried(path, {headers = {}, body, signal} = {}) {
