@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,15 @@ def repository(root: Path) -> Path:
     for words in (["init", "-q", "-b", "main", "--template="], ["add", "-A"], ["commit", "-q", "-m", "first"]):
         subprocess.run([*git, *words], check=True, capture_output=True)
     return repo
+
+
+@contextmanager
+def roomed(root: Path) -> Iterator[Room]:
+    """A room named harbour, for as many tests as like."""
+    room = Room(environ_in(root), repository(root))
+    room.ask("update_project", "human", name="harbour")
+    yield room
+    room.close()
 
 
 @pytest.fixture

@@ -8,27 +8,24 @@ from typing import Any
 import pytest
 from tests.surfaces.hosted import Hosted, hosted
 from tests.web.busy import Room
-from tests.web.conftest import Person, environ_in, repository
+from tests.web.conftest import Person, roomed
 
 
 @pytest.fixture(scope="module")
 def spoken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
     """Two agents, held paths, labels, and more issues than the board shows."""
-    root = tmp_path_factory.mktemp("composing")
-    room = Room(environ_in(root), repository(root))
-    room.ask("update_project", "human", name="harbour")
-    for start in (0, 40):
-        issues: list[dict[str, Any]] = [
-            {"ref": f"i{n}", "title": f"Step {n}", "status": "ready"} for n in range(start, start + 40)
-        ]
-        issues[0] |= {"labels": ["parser", "docs"], "priority": "high"}
-        issues[-1] |= {"title": "Brew the heredoc tea", "priority": "low"}
-        room.ask("apply_issue_plan", "human", issues=issues, idempotency_key=f"k{start}")
-    for who in ("claude-code", "codex"):
-        room.hook("start", who, source="startup")
-    assert room.edit("codex", "src/parser/heredoc.py").code == 0
-    yield room
-    room.close()
+    with roomed(tmp_path_factory.mktemp("composing")) as room:
+        for start in (0, 40):
+            issues: list[dict[str, Any]] = [
+                {"ref": f"i{n}", "title": f"Step {n}", "status": "ready"} for n in range(start, start + 40)
+            ]
+            issues[0] |= {"labels": ["parser", "docs"], "priority": "high"}
+            issues[-1] |= {"title": "Brew the heredoc tea", "priority": "low"}
+            room.ask("apply_issue_plan", "human", issues=issues, idempotency_key=f"k{start}")
+        for who in ("claude-code", "codex"):
+            room.hook("start", who, source="startup")
+        assert room.edit("codex", "src/parser/heredoc.py").code == 0
+        yield room
 
 
 @pytest.fixture(scope="module")

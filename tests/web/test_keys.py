@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.surfaces.hosted import Hosted, hosted
 from tests.web.busy import Room
-from tests.web.conftest import Person, environ_in, repository
+from tests.web.conftest import Person, roomed
 from tests.web.test_story import sees
 
 VIEWS = {"l": "list", "g": "graph", "m": "map", "w": "messages", "r": "reviews", "f": "figures", "b": "board"}
@@ -17,18 +17,15 @@ VIEWS = {"l": "list", "g": "graph", "m": "map", "w": "messages", "r": "reviews",
 @pytest.fixture(scope="module")
 def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
     """A few issues, one of them in review, an agent that holds a path, and a message to the person."""
-    root = tmp_path_factory.mktemp("keys")
-    room = Room(environ_in(root), repository(root))
-    room.ask("update_project", "human", name="harbour")
-    for number in range(4):
-        room.ask("create_issue", "human", title=f"Issue {number}", status="ready")
-    room.ask("manage_issue_relation", "human", source_issue_id="ISSUE-1", target_issue_id="ISSUE-4")
-    room.ask("create_review_request", "human", issue_id="ISSUE-2")
-    room.hook("start", "codex", source="startup")
-    room.ask("send_message", "codex", to="human", text="Which layout may I use?")
-    assert room.edit("codex", "src/a.py").code == 0
-    yield room
-    room.close()
+    with roomed(tmp_path_factory.mktemp("keys")) as room:
+        for number in range(4):
+            room.ask("create_issue", "human", title=f"Issue {number}", status="ready")
+        room.ask("manage_issue_relation", "human", source_issue_id="ISSUE-1", target_issue_id="ISSUE-4")
+        room.ask("create_review_request", "human", issue_id="ISSUE-2")
+        room.hook("start", "codex", source="startup")
+        room.ask("send_message", "codex", to="human", text="Which layout may I use?")
+        assert room.edit("codex", "src/a.py").code == 0
+        yield room
 
 
 @pytest.fixture(scope="module")
