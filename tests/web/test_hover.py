@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.surfaces.hosted import Hosted, hosted
 from tests.web.busy import Room, end
-from tests.web.conftest import Person, environ_in, repository
+from tests.web.conftest import Person, roomed
 
 CARD = "#small-card"
 
@@ -16,16 +16,13 @@ CARD = "#small-card"
 @pytest.fixture(scope="module")
 def harbour_at_work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Room, Hosted]]:
     """A room in which one works, one was refused, one has failed, and something was said; for all who only look."""
-    root = tmp_path_factory.mktemp("hover")
-    room = Room(environ_in(root), repository(root))
-    _work(room)
-    with hosted(room.environ) as running:
-        yield room, running
-    room.close()
+    with roomed(tmp_path_factory.mktemp("hover")) as room:
+        _work(room)
+        with hosted(room.environ) as running:
+            yield room, running
 
 
 def _work(room: Room) -> None:
-    room.ask("update_project", "human", name="harbour")
     title = "Claim in one transaction, whatever else is going on in the room"
     room.ask("create_issue", "human", title=title, status="ready")
     room.ask("create_issue", "human", title="Parser", status="ready")
@@ -131,6 +128,15 @@ def test_what_the_page_does_not_know_is_asked_for_once(
     assert asked.count("get_issue") == 1
     _says(page, page.locator(".panel .md a", has_text="ISSUE-9"), "ISSUE-9:")
     person.wrong.clear()  # the browser complains that there is no ISSUE-9
+    # What touches it while somebody reads its card is asked for anew.
+    room.ask("create_issue", "human", title="Another", status="ready", description="See ISSUE-4.")
+    person.go("board~issue/ISSUE-5")
+    _says(page, page.locator(".panel .md a", has_text="ISSUE-4"), "Whole")
+    with page.expect_request(lambda request: request.url.endswith("/ask/get_issue") and "ISSUE-4" in request.post_data):
+        for archived in (False, True):
+            at = room.ask("get_issue", "human", issue_id="ISSUE-4")["version"]
+            room.ask("archive_issue", "human", issue_id="ISSUE-4", expected_version=at, archived=archived)
+    page.locator(CARD, has_text="Whole").wait_for()
 
 
 def test_a_card_comes_with_the_keys_and_goes_with_escape_and_nothing_moves(worked: Any) -> None:

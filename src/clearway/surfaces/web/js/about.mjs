@@ -16,12 +16,14 @@ const KEPT_MAX = 60, AGAIN_MS = 10e3
 const kept = new Map()
 const keyOf = (kind, id) => `${state.room?.project} ${kind} ${id}`
 onEvent(event => {
-  for (const id of [event.display_id, event.data?.message, event.data?.task]) for (const kind of ['issue', 'message', 'attempt']) kept.delete(keyOf(kind, id))
+  for (const id of [event.display_id, event.data?.message, event.data?.task]) for (const kind of ['issue', 'message']) kept.delete(keyOf(kind, id))
+  if (event.display_id) for (const key of kept.keys()) if (key.startsWith(keyOf('attempt', event.display_id + '/'))) kept.delete(key)
 })
 
 // One answer for what the page does not know of itself.
 function useKept(kind, id, known, read) {
   const [, draw] = useState(0), key = keyOf(kind, id)
+  useEffect(() => onEvent(() => draw(n => n + 1)), []) // it may be asked for anew while somebody reads it
   useEffect(() => {
     if (known || kept.has(key)) return
     let here = true
@@ -33,7 +35,7 @@ function useKept(kind, id, known, read) {
     }
     read().then(reply => put({reply}), refused => put({refused}))
     return () => { here = false }
-  }, [key, Boolean(known)])
+  }, [key, Boolean(known), kept.has(key)])
   return known ? {reply: known} : kept.get(key) || {}
 }
 
