@@ -7,7 +7,7 @@ import {COLUMNS, number, who, nick} from './words.mjs'
 
 const NAMES = Object.keys(COLUMNS)
 
-export function Card({card, kind, chosen}) {
+function Card({card, kind, chosen}) {
   const live = card.live
   return html`<a class=${`card ${kind}` + (card.needs_human ? ' failing' : '') + (card.status === 'cancelled' ? ' cancelled' : '')} aria-current=${chosen ? 'true' : undefined} data-item data-id=${card.display_id} href=${href({panel: ['issue', card.display_id]})}>
     <span class="title"><span class="id">${number(card.display_id)}</span><span class="text">${card.title}</span><${Priority} value=${card.priority} /></span>

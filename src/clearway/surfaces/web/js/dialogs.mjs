@@ -1,13 +1,13 @@
 // What asks for a few words before it is done: a new issue, an edit, a link, a decision, a review, whom to give work to.
 import {html, useState, useEffect} from './vdom.mjs'
 import {ask} from './wire.mjs'
-import {use, set, state, say} from './store.mjs'
-import {go, href} from './place.mjs'
+import {set, state, say} from './store.mjs'
+import {go} from './place.mjs'
 import {Failure, Still} from './marks.mjs'
 import {Completed} from './completing.mjs'
 import {KEYS} from './keys.mjs'
 import {agentsOf} from './shell.mjs'
-import {nick, who} from './words.mjs'
+import {who} from './words.mjs'
 import * as deeds from './deeds.mjs'
 
 const close = () => set({dialog: null})

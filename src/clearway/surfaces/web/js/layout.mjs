@@ -29,7 +29,7 @@ function byDagre(nodes, edges, dagre) {
 }
 
 // Each as far to the right as the longest chain before it is long; within a layer near to what it is linked with.
-export function layered(nodes, edges) {
+function layered(nodes, edges) {
   const before = new Map(nodes.map(name => [name, []])), after = new Map(nodes.map(name => [name, []]))
   for (const [source, target] of edges) { before.get(target).push(source); after.get(source).push(target) }
   const left = new Map(nodes.map(name => [name, before.get(name).length])), rank = new Map(nodes.map(name => [name, 0]))

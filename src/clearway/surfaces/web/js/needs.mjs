@@ -1,7 +1,7 @@
 // What needs the human: one line each, the action beside it. All quiet looks quiet.
 import {html} from './vdom.mjs'
 import {use, state, set} from './store.mjs'
-import {href, go} from './place.mjs'
+import {href} from './place.mjs'
 import {Issue, Agent, Ago, Act, MessageLink} from './marks.mjs'
 import {cut, plural, age, nick, renamed} from './words.mjs'
 import {acceptMessage, passMessage, retryTask} from './deeds.mjs'

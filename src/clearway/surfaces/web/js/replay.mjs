@@ -33,7 +33,7 @@ export function Replay() {
   const timer = useRef(0), {at: asked} = usePlace()
   const [playing, play] = useState(false)
   useEffect(() => {
-    if (asked ? asked !== put || !state.replay : false) look(asked)
+    if (asked && (asked !== put || !state.replay)) look(asked)
     else if (!asked && state.replay && put !== null) { clearTimeout(timer.current); play(false); back() }
   }, [asked])
   const latest = events.at(-1)?.id || board?.latest_event_id || 0

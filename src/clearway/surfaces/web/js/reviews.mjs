@@ -1,5 +1,5 @@
 // Reviews: what waits, what is out of date, what was found.
-import {html, useState} from './vdom.mjs'
+import {html} from './vdom.mjs'
 import {ask} from './wire.mjs'
 import {use, set} from './store.mjs'
 import {Agent, Ago, Issue, Chip, Failure, Still, Empty, Act, useAsked} from './marks.mjs'

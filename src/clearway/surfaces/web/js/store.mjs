@@ -3,7 +3,7 @@
 import {ask, listen, chooseRoom} from './wire.mjs'
 import {useState, useEffect} from './vdom.mjs'
 
-export const FEED_KEPT = 400
+const FEED_KEPT = 400
 export const state = {
   rooms: null, room: null, board: null, holdings: null, roster: null, tasks: null, overdue: null,
   events: [], connection: 'new', failures: {}, replay: null, narrow: false, said: null, refusedToday: 0,
