@@ -136,6 +136,10 @@ def test_a_finger_chooses_what_is_offered(host: Hosted, chromium: Any) -> None:
     page = person.come_in()
     person.go("messages")
     page.fill("#to", "everybody")
+    heights = page.evaluate(
+        "[...document.querySelectorAll('.compose .row :is(input, select)')].map(e => e.offsetHeight)"
+    )
+    assert len(heights) == 3 and len(set(heights)) == 1, "what stands in one row is of one height"
     page.tap(".compose textarea")
     page.keyboard.type("@")
     _offers(page, "claude-code", "codex")
