@@ -256,6 +256,19 @@ def test_who_is_not_let_in_is_told_so_by_the_web_server(raw: Raw, before: str, a
     assert raw.say(tool("list_issues"))[0] == status
 
 
+def test_what_the_sdk_refuses_is_refused_in_a_session_that_is_known_as_well(raw: Raw) -> None:
+    """A quick answer was given to both."""
+    raw.say(tool("list_issues"))
+    body = b"\xef\xbb\xbf" + json.dumps(tool("list_issues")).encode()
+    raw.connection.sendall(f"{raw.head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    assert raw.heard()[0] == 400
+    accepted = raw.head
+    raw.head = accepted.replace("text/event-stream", "text/event-stream;q=0.5")
+    assert raw.say(tool("list_issues"))[0] == 200
+    raw.head = accepted.replace("application/json, text/event-stream", "xapplication/json, xtext/event-stream")
+    assert raw.say(tool("list_issues"))[0] == 406
+
+
 def test_several_calls_in_one_go_are_answered_in_their_order(raw: Raw) -> None:
     raw.say(tool("list_issues"))
     raw.connection.sendall(b"".join(b"".join(raw.request(tool("list_issues", place))) for place in range(3)))

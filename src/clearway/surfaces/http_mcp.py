@@ -41,6 +41,7 @@ _QUICK_FOR_MS = 60_000  # after a call of its session that the SDK has answered
 _SESSIONS_MAX = 1_000
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
 _CALL_HAS = frozenset({"name", "arguments", "_meta"})
+_ACCEPTED = frozenset({"application/json", "text/event-stream"})
 _RESERVED = "io.modelcontextprotocol/"
 
 
@@ -216,13 +217,13 @@ class Served:
         known = self._clients.get(session)
         if known is None or method != "POST" or self._all.now - known[2] > _QUICK_FOR_MS:
             return None
-        accepts, kind = headers.get("accept", ""), headers.get("content-type", "")
-        plain = kind == "application/json" and "application/json" in accepts and "text/event-stream" in accepts
+        accepts = {each.partition(";")[0].strip() for each in headers.get("accept", "").split(",")}
+        plain = headers.get("content-type", "") == "application/json" and accepts >= _ACCEPTED
         return known[0] if plain and headers.get("mcp-protocol-version", "") == known[1] else None
 
     def _call(self, body: bytes, client: str) -> Call | None:
         """A plain call of a tool; None for everything else."""
-        message = read(body)
+        message = read(body) if body.startswith(b"{") else None  # a byte order mark is no JSON to the SDK
         if message is None or message.method != "tools/call" or message.identity is None:
             return None
         params = message.params
