@@ -182,6 +182,24 @@ def test_the_inbox_reads_back_in_pages_and_one_message_in_full(pair: tuple[Agent
     assert [item["message_id"] for item in later["items"]] == sent[1:]
 
 
+def test_a_session_is_meant_by_either_end_of_its_name(world: World, pair: tuple[Agent, Agent]) -> None:
+    """C43: Codex begins all sessions of a year alike, so what is shown of them, and can be written, is the end."""
+    alpha, _ = pair
+    for end in ("aaaa", "bbbb", "cccc", "dddd"):  # these were here, and are gone
+        gone = world.agent("codex", f"01a22b86-0000-7000-a000-00000000{end}")
+        gone.ask("room", status="here")
+        gone.dies()
+    one = world.agent("codex", "01a22b86-a250-7271-a12e-bbe0f41cb1ad")
+    other = world.agent("codex", "01a22b86-d115-7140-bacf-c2170182a41a")
+    for agent in (one, other):
+        agent.ask("room", status="here")
+    for to, reader in (("b1ad", one), ("82a41a", other), ("01a22b86-d1", other), (one.caller.session, one)):
+        alpha.ask("send_message", to=f"codex#{to}", text=f"For {to}")
+        assert [f"For {to}" in prompted(each) for each in (one, other)] == [reader is one, reader is other]
+    assert "write more" in alpha.refused("send_message", to="codex#01a2", text="Which?").message
+    assert alpha.refused("send_message", to="codex#1ad", text="Too short").code == "AGENT_NOT_FOUND"
+
+
 def test_one_session_can_be_meant_and_what_it_never_read_comes_back(world: World, pair: tuple[Agent, Agent]) -> None:
     """C43: a message to a session that ended."""
     alpha, beta = pair

@@ -86,7 +86,7 @@ def send_message(
     to: an agent, agent#session, or * for all.
     paths: what a task is expected to change; it waits while others hold that.
     """
-    agent, hash_sign, start = to.partition("#")
+    agent, hash_sign, part = to.partition("#")
     name, session = agent, None
     if dedupe_key is not None:
         known = tx.one(SQL.known_key, sender=tx.caller.agent, key=dedupe_key)
@@ -94,7 +94,7 @@ def send_message(
             return _sent_before(known, agent, text)
     warnings: list[str] = []
     if hash_sign:
-        session = _session(tx, name, start)
+        session = _session(tx, name, part)
     elif name in _NOBODY:
         raise Refusal("RESERVED_NAME", f"Nobody reads what is sent to {name}; send to human, or to an agent.")
     elif name != EVERYBODY:
@@ -586,15 +586,16 @@ def _sent_before(known: Row, recipient: str, text: str) -> dict[str, Any]:
     return {"message_id": known.id, "state": known.state}
 
 
-def _session(tx: Tx, agent: str, start: str) -> str:
-    """The session of an agent that these first letters of its id mean."""
-    found = tx.all(SQL.sessions_of, agent=agent, start=start)
+def _session(tx: Tx, agent: str, part: str) -> str:
+    """The session of an agent that these first or last letters of its id mean."""
+    found = tx.all(SQL.sessions_of, agent=agent, part=part)
     here = [row.id for row in found if row.ended_at is None]
     if len(here) == 1:
         return here[0]
     if len(here) > 1:
         raise Refusal(
-            "INVALID_ARGUMENT", f"Several sessions of {agent} begin with {folded(start, 40)}; write more of its id."
+            "INVALID_ARGUMENT",
+            f"Several sessions of {agent} begin or end with {folded(part, 40)}; write more of its id.",
         )
     ended = "has ended" if found else "is not here"
     raise Refusal("AGENT_NOT_FOUND", f"That session of {agent} {ended}; send to {agent} for whichever is next.")

@@ -17,7 +17,10 @@ SELECT agent, max(CASE WHEN ended_at IS NULL THEN 1 ELSE 0 END) AS here,
 GROUP BY agent ORDER BY 2 DESC, 1 LIMIT 500
 
 -- name: sessions_of
-SELECT id, ended_at FROM session WHERE agent = :agent AND substr(id, 1, length(:start)) = :start LIMIT 3
+-- By the first letters of the id, or by the last, which are shown where all begin with a time; who is here comes first.
+SELECT id, ended_at FROM session WHERE agent = :agent AND (substr(id, 1, length(:part)) = :part
+  OR (length(:part) >= 4 AND substr(id, length(id) - length(:part) + 1) = :part))
+ORDER BY CASE WHEN ended_at IS NULL THEN 0 ELSE 1 END LIMIT 3
 
 -- name: open_sessions
 SELECT id FROM session WHERE agent = :agent AND ended_at IS NULL AND named = 0 LIMIT 200
