@@ -75,6 +75,10 @@ def test_messages_are_read_by_pair_and_by_issue(room: Room, person: Person) -> N
     page.click(".pairs a >> text=to everybody")
     sees(page, ".letter", "Release is on Thursday")
     assert page.input_value("#to") == "everybody"
+    page.fill(".compose textarea", "All text is UTF-8")  # which is no issue
+    page.click(".compose button.first")
+    sees(page, ".letter.mine", "All text is UTF-8")
+    person.wrong.clear()  # the browser notes that there is no such issue
 
 
 def test_rooms_of_one_host_are_chosen_at_the_top_and_logging_out_ends_all(
@@ -96,12 +100,36 @@ def test_rooms_of_one_host_are_chosen_at_the_top_and_logging_out_ends_all(
     other.ask("create_issue", "human", title="News", status="ready")
     page.select_option("select.rooms", next(name for name, found in titles.items() if found == ["Elsewhere"]))
     sees(page, ".column.ready .card", "News")
+    _each_its_own(page, {found[0]: name for name, found in titles.items()})
     other.close()
     page.click("text=Log out")
     sees(page, ".door", "clearway web --open")
     page.reload()
     sees(page, ".door", "clearway web --open")
     person.wrong.clear()  # the browser itself notes an answer that is no success
+
+
+def _each_its_own(page: Any, rooms: dict[str, str]) -> None:
+    """What is open at the side, and what was begun to be written, is of the room that the address names."""
+    for title, name in (*rooms.items(), *rooms.items()):
+        page.evaluate("name => { location.hash = `#/${encodeURIComponent(name)}/board~issue/ISSUE-1` }", name)
+        sees(page, ".panel h1", title)
+    for name in rooms.values():
+        page.evaluate("name => { location.hash = `#/${encodeURIComponent(name)}/messages` }", name)
+        page.locator("select.rooms").wait_for()
+        page.wait_for_function("name => document.querySelector('select.rooms').value === name", arg=name)
+        page.wait_for_selector(".compose textarea")
+        assert not page.input_value(".compose textarea")
+        page.fill(".compose textarea", f"begun in {name}")
+    near: list[str] = []
+    for name in rooms.values():
+        page.evaluate("name => { location.hash = `#/${encodeURIComponent(name)}/graph` }", name)
+        page.wait_for_function("name => document.querySelector('select.rooms').value === name", arg=name)
+        page.locator(".world[style]:not(.moving) .node").first.wait_for()
+        near.append(page.evaluate("document.querySelector('.world').style.transform.split(' ').at(-1)"))
+        page.click(".tools >> text=−")
+        page.wait_for_function("() => !document.querySelector('.world').style.transform.endsWith('scale(1.15)')")
+    assert near == ["scale(1.15)"] * 2, "where one was is of that room"
 
 
 def test_a_session_is_made_new_after_some_hours_and_a_lost_network_is_caught_up_with(

@@ -1,7 +1,7 @@
 // What waits for what, layered left to right. The longest chain is heavier; what is live carries its agent's badge.
 import {html, useState, useEffect, useLayoutEffect, useRef, useMemo} from './vdom.mjs'
 import {ask} from './wire.mjs'
-import {use} from './store.mjs'
+import {use, state} from './store.mjs'
 import {href} from './place.mjs'
 import {Badge, Failure, Still, Empty, useAsked} from './marks.mjs'
 import {number, kindOf, who} from './words.mjs'
@@ -10,33 +10,33 @@ import {WIDE, HIGH} from './layout.mjs'
 import {Camera} from './camera.mjs'
 
 const TOUCHES = /^(issue_(created|updated|arch|unarch)|status|relation|attempt_(started|completed|failed|interrupted|expired)|plan)/
-const kept = new Map() // root -> {shape, layout, x, y, scale}: where one was, for whoever comes back
+const kept = new Map() // room and root -> {shape, layout, x, y, scale}: where one was, for whoever comes back
 
 export default function Graph({place}) {
-  const root = place.rest[0] || ''
+  const root = place.rest[0] || '', name = `${state.room?.project} ${root}`
   const {reply, refused, again} = useAsked(() => ask('get_planning_graph', {max_nodes: 500, max_bytes: 400000, ...(root && {root_issue_id: root})}), [root], event => TOUCHES.test(event.type))
   const [all, show] = useState(false), [laid, lay] = useState(null)
   const what = useMemo(() => reply && parts(reply, all), [reply, all])
   const shape = useMemo(() => what && JSON.stringify([root, what.linked, what.apart, what.edges]), [what])
   useEffect(() => {
     if (!what) return
-    const known = kept.get(root)
+    const known = kept.get(name)
     if (known?.shape === shape) { lay(known); return }
     let over = false
     arrange(what).then(layout => {
       if (over) return
-      const next = {...kept.get(root), shape, layout}
-      kept.set(root, next)
+      const next = {...kept.get(name), shape, layout}
+      kept.set(name, next)
       lay(next)
     })
     return () => { over = true }
   }, [shape])
   useEffect(() => lay(null), [root])
   if (reply && !reply.nodes.length) return html`<${Empty}><h2>Nothing is unfinished</h2><p class="dim">The graph shows what waits for what. Link two issues in their panels, or apply a plan.</p><//>`
-  return html`<${Failure} of=${refused} retry=${again} />${reply && laid ? html`<${Canvas} layout=${laid.layout} reply=${reply} root=${root} all=${all} hidden=${what.hidden} show=${show} key=${root} />` : !refused && html`<${Still} />`}`
+  return html`<${Failure} of=${refused} retry=${again} />${reply && laid ? html`<${Canvas} layout=${laid.layout} reply=${reply} root=${root} name=${name} all=${all} hidden=${what.hidden} show=${show} key=${root} />` : !refused && html`<${Still} />`}`
 }
 
-function Canvas({layout, reply, root, all, hidden, show}) {
+function Canvas({layout, reply, root, name, all, hidden, show}) {
   const box = useRef(null), world = useRef(null), wanted = useRef(null)
   const [drawn, draw] = useState(null), [current, point] = useState('')
   const camera = useMemo(() => new Camera(draw), [])
@@ -44,7 +44,7 @@ function Canvas({layout, reply, root, all, hidden, show}) {
   const before = useRef(null)
   useLayoutEffect(() => {
     camera.attach(box.current, world.current)
-    const was = kept.get(root)
+    const was = kept.get(name)
     if (before.current) follow(camera, before.current, layout)
     else if (was?.scale) camera.put(was.x, was.y, was.scale)
     else begin(camera, layout, reply)
@@ -56,7 +56,7 @@ function Canvas({layout, reply, root, all, hidden, show}) {
     there.addEventListener('wheel', wheel, {passive: false})
     const size = new ResizeObserver(() => { camera.measure(); if (camera.drawn) camera.by(0, 0) })
     size.observe(there)
-    return () => { const {x, y, scale} = camera; kept.set(root, {...kept.get(root), x, y, scale}); size.disconnect(); there.removeEventListener('wheel', wheel); camera.detach() }
+    return () => { const {x, y, scale} = camera; kept.set(name, {...kept.get(name), x, y, scale}); size.disconnect(); there.removeEventListener('wheel', wheel); camera.detach() }
   }, [])
   const near = useMemo(() => neighbours(layout), [layout])
   const focus = id => { if (!id) return; point(id); wanted.current = id; camera.reveal(layout.at.get(id), WIDE, HIGH); draw(now => ({...now})) }
@@ -157,7 +157,7 @@ function Drawn({layout, reply, drawn, current, path}) {
     // What was waited for then is not told: only what an issue was by itself.
     const node = then ? {...now, effective_status: undefined, open_blockers: 0, ...(then.get(id) || {status: 'open'})} : now
     const kind = kindOf(node) + (then && !then.has(id) ? ' unknown' : ''), holder = live.get(id), first = id === (layout.at.has(current) ? current : layout.at.keys().next().value)
-    const key = [here, drawn.small, first, kind, node.priority, node.title, holder?.session, at.x, at.y].join()
+    const key = [here, drawn.small, first, kind, node.priority, node.title, holder?.session, at.x, at.y, waits.get(id)].join()
     // One that has not changed is the very same thing, which is not looked at again.
     let known = made.current.get(id)
     if (known?.key !== key) made.current.set(id, known = {key, of: html`<${Node} key=${id} id=${id} node=${node} at=${at} kind=${kind} holder=${holder} small=${drawn.small} first=${first} waits=${waits.get(id)} />`})

@@ -1,7 +1,7 @@
 // What is said in the room, by pair, with receipts; and a composer that knows agents and issues.
 import {html, useState, useMemo} from './vdom.mjs'
 import {ask} from './wire.mjs'
-import {say} from './store.mjs'
+import {say, state} from './store.mjs'
 import {href} from './place.mjs'
 import {Agent, Ago, Hour, Issue, Failure, Still, Chip, useAsked, Act} from './marks.mjs'
 import {nick, cut} from './words.mjs'
@@ -44,7 +44,7 @@ function Thread({rest, whole}) {
   const further = () => ask('list_messages', {limit: 100, before: (older.at(-1) || found.reply.items.at(-1)).message_id, ...asks}).then(next => { more([...older, ...next.items]); close(!next.has_more); fail(null) }, fail)
   return html`<div class="thread"><div class="letters" tabindex="0" aria-label="Messages, newest last"><${Failure} of=${failed || found.refused} retry=${found.again} />${!found.reply && !found.refused && html`<${Still} />`}${items.map(message => html`<${Letter} message=${message} key=${message.message_id} again=${again} />`)}
       ${found.reply && !items.length && html`<p class="dim">Nothing has been said ${issue ? `about ${issue} ` : ''}yet.</p>`}${found.reply?.has_more && !end && html`<p><button onClick=${further}>earlier</button></p>`}</div>
-      <${Compose} to=${agent || pair?.find(name => name !== 'human') || ''} about=${issue} again=${again} draft=${rest.join('/')} /></div>`
+      <${Compose} to=${agent || pair?.find(name => name !== 'human') || ''} about=${issue} again=${again} draft=${[state.room.project, ...rest].join('/')} /></div>`
 }
 
 // By whom it is said to whom, and what it is about; the one in which something was said last comes first.
@@ -66,7 +66,7 @@ function Letter({message, again}) {
     ${message.to !== '*' && html`<p class=${'receipt ' + message.state}>${message.held_back && message.state === 'queued' ? html`held back for you: ${message.held_back} <${Act} kind="text" sure=${`${nick(message.to)} will read it.`} act=${async () => { const said = await deeds.passMessage(message); again(); return said }}>let through<//>` : html`${message.state === 'queued' ? '○' : message.state === 'seen' ? '◐' : message.state === 'undeliverable' ? '✕' : '●'} ${RECEIPT[message.state]}${note}${message.taken_at || message.seen_at ? html` <${Ago} at=${message.taken_at || message.seen_at} />` : ''}`}</p>`}</article>`
 }
 
-const drafts = new Map() // what was begun in each conversation, for whoever looks something up meanwhile
+const drafts = new Map() // what was begun in each conversation of each room, for whoever looks something up meanwhile
 
 function Compose({to: first, about, again, draft}) {
   const [to, address] = useState(first || ''), [text, put] = useState(drafts.get(draft) || ''), [kind, choose] = useState('chat'), [priority, rank] = useState('medium')
@@ -78,8 +78,8 @@ function Compose({to: first, about, again, draft}) {
     work(true)
     const issue = about || /\b[A-Z][A-Z0-9]*-\d+\b/.exec(text)?.[0]
     try {
-      const reply = await deeds.send({to: to.trim() === 'everybody' ? '*' : to.trim(), text, ...(to.trim() !== '*' && to.trim() !== 'everybody' && {kind}), priority, ...(issue && {issue_id: issue})})
-        .catch(error => error.code === 'ISSUE_NOT_FOUND' ? deeds.send({to: to.trim(), text, kind, priority}) : Promise.reject(error))
+      const name = to.trim() === EVERYBODY ? '*' : to.trim(), given = {to: name, text, ...(name !== '*' && {kind}), priority}
+      const reply = await deeds.send({...given, ...(issue && {issue_id: issue})}).catch(error => error.code === 'ISSUE_NOT_FOUND' ? deeds.send(given) : Promise.reject(error))
       type('')
       fail(null)
       say(reply.warnings?.[0] || `Sent; ${nick(to)} reads it at its next turn.`)

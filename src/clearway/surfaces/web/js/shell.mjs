@@ -1,11 +1,11 @@
 // The frame: counters on top, agents and what is held at the side, what needs the human first, the view, the feed.
-import {html, useState, useEffect, useRef, Fragment} from './vdom.mjs'
-import {use, set, state, say} from './store.mjs'
+import {html, useState, useEffect, useRef} from './vdom.mjs'
+import {use, set, state} from './store.mjs'
 import {logOut} from './wire.mjs'
 import {again} from './bridge.mjs'
 import {usePlace, href, go} from './place.mjs'
-import {Agent, Badge, Path, Lease, Ago, Hour, Failure, Still, Issue, Empty, mark} from './marks.mjs'
-import {plural, who, PRESENCE, useTick, age} from './words.mjs'
+import {Agent, Badge, Lease, Hour, Failure, Still, Issue, mark} from './marks.mjs'
+import {plural, who, useTick, age} from './words.mjs'
 import {Needs, needs} from './needs.mjs'
 import {Feed} from './feed.mjs'
 import {Board} from './board.mjs'
@@ -18,11 +18,13 @@ const loaded = {board: Board}
 
 // A view is loaded when it is first looked at.
 function useModule(name, from) {
-  const [, draw] = useState(0), [refused, fail] = useState(null)
+  const [, draw] = useState(0), [refused, fail] = useState(null), found = loaded[name]
   useEffect(() => {
-    if (!loaded[name] && from) import(from).then(module => { loaded[name] = module.default; draw(n => n + 1) }, fail)
+    fail(null)
+    // It may have come since this was drawn, for one that is gone: then it is drawn all the same.
+    if (!found && from) import(from).then(module => { loaded[name] = module.default; draw(n => n + 1) }, fail)
   }, [name, from])
-  return [loaded[name], refused && {message: 'This part of the page could not be loaded; the host may just be starting again.', code: 'UNREACHABLE'}]
+  return [found, refused && {message: 'This part of the page could not be loaded; the host may just be starting again.', code: 'UNREACHABLE'}]
 }
 
 function View() {
@@ -33,17 +35,18 @@ function View() {
 }
 
 function Panel() {
-  const at = usePlace()
+  const at = usePlace(), room = use(now => now.room)
   const [Found, refused] = useModule('panel', at.panel ? './panel.mjs' : null)
   const box = useRef(null), before = useRef(null)
-  const key = at.panel?.join('/')
+  // Until the room that the address names is entered, every question would go to the one before it.
+  const key = at.room === room.slug && at.panel ? [room.project, ...at.panel].join('/') : ''
   useEffect(() => {
     if (!key) { before.current?.focus?.(); before.current = null; return }
     before.current ||= document.activeElement
     box.current?.focus({preventScroll: true})
     if (box.current) box.current.scrollTop = 0
   }, [key, Boolean(Found)])
-  if (!at.panel) return null
+  if (!key) return null
   return html`<section class="panel" ref=${box} tabindex="-1" aria-label=${at.panel.join(' ')}>
     <a class="close" href=${href({panel: null})} aria-label="Close" title="Close (esc)">×</a>
     ${Found ? html`<${Found} kind=${at.panel[0]} id=${at.panel[1]} key=${key} />` : refused ? html`<${Failure} of=${refused} retry=${again} />` : html`<${Still} />`}</section>`
