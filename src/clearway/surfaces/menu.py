@@ -46,6 +46,7 @@ LOOKING = {
     "report": "Tell what came of the night: landed, parked and why, tests, cost, and what waits for you.",
     "incident": "Report what happened in a span, with the room before and after; without secrets and anybody's texts.",
     "forecast": "Say which worktrees will not merge, and in which files; exit status 1 when there are any.",
+    "gc": "Remove worktrees that nobody needs any more, and say why each other one stays.",
     "wait": "Wait for a message, until a path is free, or for an issue; exit status 124 when the time is over.",
 }
 PLANNING = {

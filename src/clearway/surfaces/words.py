@@ -376,6 +376,7 @@ BY_NAME = Words(
         **{word: f"keeping.{word.replace('-', '_')}" for word in ("init", "backup", "restore-backup", "prune")},
         "codex-wake": "words.codex_wake",
         "forecast": "forecasting.forecast",
+        "gc": "collecting.gc",
         "git-hooks": "committing.git_hooks",
         "graph": "graphics.graph",
         "import": "interchange.import_other",
