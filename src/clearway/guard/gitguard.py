@@ -15,6 +15,7 @@ from clearway.errors import Refusal
 from clearway.guard import gitdeeds
 from clearway.limits import GIT_STATUS_WAIT_MS, GIT_TURN_MS, REFUSAL_BYTES_MAX, UNSEEN_SESSION_MS
 from clearway.untrusted import ending, folded
+from clearway.worktrees import of_repository
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,14 +126,8 @@ def _tree_of(git_dir: str) -> str:
 
 def worktrees(place: Repository) -> list[Repository]:
     """All work trees of a repository that are on this disk."""
-    roots = [os.path.dirname(place.common)] if os.path.basename(place.common) == ".git" else []
-    admin = os.path.join(place.common, "worktrees")
-    try:
-        roots += [_tree_of(os.path.join(admin, name)) for name in sorted(os.listdir(admin))[:SESSIONS_MAX]]
-    except OSError:
-        pass
-    found = [repository.holding(root) for root in roots if os.path.isdir(root)]
-    return [each for each in found if each is not None and each.common == place.common]
+    roots = of_repository(place.common)[:SESSIONS_MAX]
+    return [found for root in roots if (found := repository.holding(root)) is not None]
 
 
 def submodules(root: str) -> list[Repository]:
