@@ -149,6 +149,14 @@ def test_the_arguments_of_a_process_are_read_as_macos_tells_them() -> None:
     told = count + b"/usr/bin/python3\0\0\0\0\0python3\0-c\0import clearway\0SECRET=1\0HOME=/Users/a\0"
     assert platforms.macos_arguments(told) == ["python3", "-c", "import clearway"]
     assert platforms.macos_arguments(b"") == platforms.macos_arguments(count) == []
-    with subprocess.Popen([sys.executable, "-c", "input()", "said"], stdin=subprocess.PIPE) as process:
-        assert platforms.command_line(process.pid)[1:] == ["-c", "input()", "said"]
+
+
+def test_the_arguments_of_a_running_process_are_its_own() -> None:
+    """It says first that it runs: one that has only just been started has no arguments yet."""
+    code = "print(flush=True); input()"
+    command = [sys.executable, "-c", code, "said"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert platforms.command_line(process.pid)[1:] == ["-c", code, "said"]
         process.kill()
