@@ -2,7 +2,7 @@
 -- something is due at the earliest.
 -- name: opening
 SELECT r.project_id, r.anchor_boot, r.anchor_monotonic, r.anchor_wall, r.anchor_room, r.last_event, r.last_issue,
-  r.last_fence, r.paused_at, r.paused_until, r.issue_key, c.now AS server_now,
+  r.last_fence, r.paused_at, r.paused_until, r.issue_key, (SELECT now FROM server_clock) AS server_now,
   s.id AS session, s.boot, s.pid, s.started, s.beat_at, s.ended_at, s.bound, s.capabilities,
   (SELECT json_group_array(name || '=' || value) FROM setting) AS settings,
   (SELECT min(expires_at) FROM path_lease) AS path_at,
@@ -12,7 +12,7 @@ SELECT r.project_id, r.anchor_boot, r.anchor_monotonic, r.anchor_wall, r.anchor_
   EXISTS (SELECT 1 FROM notice WHERE session = :session) AS notices,
   EXISTS (SELECT 1 FROM snapshot WHERE live = 1) AS watched,
   EXISTS (SELECT 1 FROM session o WHERE o.ended_at IS NULL AND o.named = 0 AND o.id <> :session) AS others
-FROM room r CROSS JOIN server_clock c LEFT JOIN session s ON s.id = :session
+FROM room r LEFT JOIN session s ON s.id = :session
 
 -- name: identity
 SELECT project_id, test_clock FROM room

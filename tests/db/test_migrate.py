@@ -65,7 +65,7 @@ def test_a_history_that_is_a_beginning_of_ours_is_fine() -> None:
 def test_a_history_that_is_not_is_refused_with_the_step(change: dict[str, object]) -> None:
     """I4."""
     rows = history()
-    rows[0] = Row({**rows[0], **change})
+    rows[0] = Row(**{**rows[0], **change})
 
     with pytest.raises(Refusal) as caught:
         check_history(rows, "sqlite", "here")

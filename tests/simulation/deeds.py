@@ -111,7 +111,7 @@ class Story:
     def with_token(self, client: Client, claim: Claim, act: Callable[[], Any]) -> Any:
         """Act on an attempt. Accepted only if it lives by the log, and not past its term."""
         lived = claim.attempt in self.watch.log.attempts
-        overdue = [row for row in self.watch.overdue(self.now) if row.get("id") == claim.attempt]
+        overdue = [row for row in self.watch.overdue(self.now) if getattr(row, "id", None) == claim.attempt]
         reply = act()
         if not isinstance(reply, Refusal):
             if not lived:

@@ -82,4 +82,4 @@ def _found(seed: str, steps: Sequence[Step]) -> Found | None:
 def _log(world: World) -> list[Row]:
     """The log without the name of the folder, which is another each time."""
     rows = world.rows(Statement("log", _WHOLE_LOG, _WHOLE_LOG))
-    return [Row({**row, "data": row.data.replace(str(world.folder), "")}) for row in rows]
+    return [Row(**{**row, "data": row.data.replace(str(world.folder), "")}) for row in rows]

@@ -193,9 +193,7 @@ def blockers(tx: Tx, places: list[Place]) -> list[Row]:
     are, and the process whose end would free it."""
     found = {lease.id: lease for place in places for lease in conflicting(tx, place, "edit")}
     known = [row for key in found if (row := tx.one(SQL.holder, id=key)) is not None]
-    for row in known:
-        row["left_ms"] = max(0, lapse.path_until(tx, row) - tx.now)
-    return known
+    return [Row(**row, left_ms=max(0, lapse.path_until(tx, row) - tx.now)) for row in known]
 
 
 def held(tx: Tx, in_the_way: list[tuple[Place, Row]]) -> Refusal:
@@ -206,7 +204,7 @@ def held(tx: Tx, in_the_way: list[tuple[Place, Row]]) -> Refusal:
     place, lease = in_the_way[0]
     purpose = f" for {quoted(within(lease.purpose, 40), 32)}" if lease.purpose else ""
     running = " (running)" if lease.mode == "run" else ""
-    running += " in another worktree" if "branch" in lease else ""
+    running += " in another worktree" if hasattr(lease, "branch") else ""
     running += lapse.said_in_flight(tx, lease.session)
     more = len({other.shown for other, _ in in_the_way}) - 1
     until = clock.local_time(tx.at(lapse.until(tx, lease)))

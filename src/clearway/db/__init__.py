@@ -13,9 +13,8 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NoReturn, Protocol
-
-    _RowBase = dict[str, Any]
+    from collections.abc import Iterable, Iterator, KeysView
+    from typing import Any, Protocol
 
     class Session(Protocol):
         """One transaction on one engine."""
@@ -39,24 +38,51 @@ if TYPE_CHECKING:
         def begin(self, *, writes: bool, durable: bool = True, wait_ms: int | None = None) -> Session: ...
         def constraint(self, error: Exception) -> str | None: ...
         def close(self) -> None: ...
-else:
-    _RowBase = dict
 
 
-class Row(_RowBase):
-    """One row; its columns are also attributes, named as the statement names them."""
+class Row:
+    """One row. Its columns are its attributes, named as the statement names them, and nothing else is: attributes are
+    asked dozens of times in every transaction, so no function of ours stands between. `row["column"]` and `**row` are
+    for those who copy one."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
+
+    def __init__(self, **columns: Any) -> None:
+        self.__dict__ = columns
 
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
 
-    else:  # asked dozens of times in every transaction, so no function of ours stands between
-        __getattr__ = dict.__getitem__
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.__dict__)
 
-    def __missing__(self, name: str) -> NoReturn:
-        raise AttributeError(name)
+    def keys(self) -> KeysView[str]:
+        return self.__dict__.keys()
+
+    def __getitem__(self, column: str) -> Any:
+        return self.__dict__[column]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Row) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]  # as of whatever can be compared and changed
+
+    def __repr__(self) -> str:
+        return f"Row({self.__dict__})"
+
+
+def as_rows(columns: tuple[str, ...], found: Iterable[tuple[Any, ...]]) -> list[Row]:
+    """What an engine found, each as long as `columns`."""
+    rows: list[Row] = []
+    for values in found:
+        row = _new_row(Row)
+        row.__dict__ = dict(zip(columns, values))  # noqa: B905  (one length: the database sees to it)
+        rows.append(row)
+    return rows
+
+
+_new_row = Row.__new__
 
 
 class Statement:

@@ -16,7 +16,7 @@ from psycopg import sql
 from psycopg.types.numeric import Int8Dumper
 
 from clearway.clock import Clock
-from clearway.db import Row, Statement, statements
+from clearway.db import Row, Statement, as_rows, statements
 from clearway.db.migrate import SCHEMA, check_history, check_usable, check_version, migrations, record
 from clearway.db.migrate import SQL as MIGRATION
 from clearway.errors import Refusal
@@ -38,8 +38,7 @@ class PostgresSession:
     def rows(self, statement: Statement, values: dict[str, Any]) -> list[Row]:
         with _translated():
             cursor = self._execute(statement, values)
-            names = [column.name for column in cursor.description or []]
-            return [Row(zip(names, row, strict=True)) for row in cursor.fetchall()]
+            return as_rows(tuple(column.name for column in cursor.description or ()), cursor.fetchall())
 
     def change(self, statement: Statement, values: dict[str, Any]) -> int:
         with _translated():

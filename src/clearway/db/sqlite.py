@@ -12,7 +12,7 @@ import os
 
 from clearway import platforms
 from clearway.clock import Clock
-from clearway.db import Row, Statement
+from clearway.db import Row, Statement, as_rows
 from clearway.db.migrate import SCHEMA, SQL, check_history, check_usable, check_version, migrations, record
 from clearway.db.turns import Turns
 from clearway.driver import apsw, left
@@ -94,7 +94,7 @@ class SqliteSession:
             if first is None:
                 return []
             columns = statement.columns = statement.columns or tuple(each[0] for each in cursor.get_description())
-            return [Row(zip(columns, row)) for row in (first, *cursor)]  # noqa: B905  (one length: SQLite sees to it)
+            return as_rows(columns, (first, *cursor))
         except apsw.Error as error:
             _refuse(error, self._engine.path)
 

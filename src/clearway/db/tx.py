@@ -87,8 +87,12 @@ class Tx:
         self.carried: dict[str, int] = {}  # until when beats carry what is past its stored term; see lapse.until
         self.gone: tuple[str, str, str] | None = None  # what has lapsed, ids joined; see lapse.gone
         self.flights: dict[str, int | None] = {}  # since when sessions have a call open; see lapse.in_flight
-        self._state = Row(last_event=opening.last_event, last_issue=opening.last_issue, last_fence=opening.last_fence)
-        self._before: Row | None = None
+        self._state: dict[str, int] = {
+            "last_event": opening.last_event,
+            "last_issue": opening.last_issue,
+            "last_fence": opening.last_fence,
+        }
+        self._before: dict[str, int] = {}
         self.project_id: str = opening.project_id
         if opening.server_now is None or type(clock) is not clocks.Clock:
             anchor = (opening.anchor_boot, opening.anchor_monotonic, opening.anchor_wall, opening.anchor_room)
@@ -125,7 +129,7 @@ class Tx:
     @property
     def last_event(self) -> int:
         """The id of the newest event."""
-        return self._state.last_event
+        return self._state["last_event"]
 
     def new_id(self, after: str | None = None) -> str:
         return self.clock.new_id(after)
@@ -179,11 +183,11 @@ class Tx:
 
     def savepoint(self) -> None:
         self._session.savepoint()
-        self._before = Row(self._state)
+        self._before = self._state.copy()
 
     def undo(self) -> None:
         """Take back what was done since the savepoint, numbers included."""
-        assert self._before is not None
+        assert self._before, "no savepoint"
         self._session.undo()
         self._state = self._before
 

@@ -69,7 +69,7 @@ def update_project(
         shown: dict[str, Any] = {field: after[field] for field in changed if field != "instructions"}
         tx.tell("project_updated", changed_fields=[_CALLED.get(field, field) for field in changed], **shown)
     return {
-        "project": _shown(tx, Row(after), instructions=False),
+        "project": _shown(tx, Row(**after), instructions=False),
         "changed_fields": [_CALLED.get(field, field) for field in changed],
     }
 

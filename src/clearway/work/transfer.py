@@ -252,7 +252,7 @@ _FLAGS = frozenset({"important", "automatic"})
 def _renamed(row: Row) -> dict[str, Any]:
     """A row as a record has it: `*_wall` is called `*_at`, lists are lists, what says nothing is left out."""
     value: dict[str, Any] = {}
-    for name, item in row.items():
+    for name, item in vars(row).items():
         if name in _JSON:
             item = wire.loads(item) if item else None
         elif name in _FLAGS:
