@@ -88,6 +88,31 @@ def test_a_refusal_undoes_the_operation_but_not_the_time_that_passed(world: Worl
     assert not world.rows("SELECT id FROM label")
 
 
+@pytest.mark.parametrize("settled", [False, True], ids=["nothing was settled before", "something was settled before"])
+def test_a_refusal_in_the_middle_of_a_change_is_undone_whole_and_told(world: World, *, settled: bool) -> None:
+    """Where nothing came before it, the transaction itself is what is undone; what is told then has one of its own."""
+    agent, other = world.agent("claude-code"), world.agent("codex")
+    agent.ask("create_issue", title="Parser", status="ready")
+    other.ask("claim_issue", next=True, lease_seconds=60)
+    if settled:
+        world.clock.forward(minutes=300)
+    before = len(world.events())
+
+    def act(tx: Any) -> None:
+        tx.tell("half_done")
+        tx.change(Statement("half", "UPDATE issue SET title = 'Lexer'", "UPDATE issue SET title = 'Lexer'"))
+        tx.new_fence()
+        raise Refusal("FORBIDDEN", "Only so far.")
+
+    with pytest.raises(Refusal, match="Only so far"):
+        world.room.run(act, caller=agent.caller)
+
+    assert [event.type for event in world.events()[before:]] == (["attempt_expired"] if settled else []) + ["refused"]
+    assert [event.id for event in world.events()] == list(range(1, len(world.events()) + 1))
+    assert world.rows("SELECT title FROM issue")[0].title == "Parser"
+    assert agent.ask("claim_paths", paths=["src"])["granted"][0]["fence"] == 2
+
+
 def test_events_have_no_gap_whatever_is_refused(world: World) -> None:
     agent, other = world.agent("claude-code"), world.agent("codex")
     agent.ask("create_issue", title="Parser", status="ready")

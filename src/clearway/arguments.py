@@ -120,7 +120,7 @@ class Parameter:
 class Form:
     """The arguments of one operation, by name in the order of its signature."""
 
-    __slots__ = ("parameters", "takes_paths")
+    __slots__ = ("parameters", "required", "takes_paths")
 
     def __init__(self, operation: Operation) -> None:
         about = abouts(operation.function)
@@ -130,6 +130,7 @@ class Form:
             for name, (hint, default) in _signature(operation.function).items()
             if name != "tx"
         }
+        self.required = [name for name, parameter in self.parameters.items() if parameter.required]
         self.takes_paths = any(_is_path(parameter.kind) for parameter in self.parameters.values())
 
 
@@ -163,16 +164,19 @@ def checked(
     key = _check_key(operation, given, problems)
     where = Where(cwd, clock)
     values: dict[str, Any] = {}
-    for name, parameter in expected.parameters.items():
-        if name in given:
-            try:
-                values[name] = parameter.kind.check(given.pop(name), name, where)
-            except Problem as problem:
-                problems.append(problem)
-        elif parameter.required:
-            problems.append(Problem(name, "REQUIRED", "is required"))
-    unknown = [folded(name, _NAME_CHARS) for name in list(given)[:_UNKNOWN_SHOWN]]
-    problems += [Problem(name, "UNSUPPORTED", f"is not an argument of {operation.name}") for name in unknown]
+    unknown: list[str] = []
+    for name, value in given.items():
+        parameter = expected.parameters.get(name)
+        if parameter is None:
+            unknown.append(name)
+            continue
+        try:
+            values[name] = parameter.kind.check(value, name, where)
+        except Problem as problem:
+            problems.append(problem)
+    problems += [Problem(name, "REQUIRED", "is required") for name in expected.required if name not in given]
+    for name in unknown[:_UNKNOWN_SHOWN]:
+        problems.append(Problem(folded(name, _NAME_CHARS), "UNSUPPORTED", f"is not an argument of {operation.name}"))
     if problems:
         raise _refusal(operation, problems)
     return values, key

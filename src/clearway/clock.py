@@ -182,17 +182,17 @@ def tokens(secret: bytes) -> Callable[[str, int], str]:
     from clearway import wire
 
     # HMAC with SHA-256, as RFC 2104 has it: the library's loads OpenSSL, which takes longer than to claim.
-    key = (secret if len(secret) <= _HASHED_BYTES else _hashed(secret)).ljust(_HASHED_BYTES, b"\0")
-    inner, outer = bytes(byte ^ 0x36 for byte in key), bytes(byte ^ 0x5C for byte in key)
+    key = (secret if len(secret) <= _HASHED_BYTES else platforms.sha256(secret).digest()).ljust(_HASHED_BYTES, b"\0")
+    inner = platforms.sha256(bytes(byte ^ 0x36 for byte in key))
+    outer = platforms.sha256(bytes(byte ^ 0x5C for byte in key))
 
     def token(attempt: str, fence: int) -> str:
-        return wire.in_address(_hashed(outer + _hashed(inner + f"{attempt}|{fence}".encode())))
+        said, signed = inner.copy(), outer.copy()
+        said.update(f"{attempt}|{fence}".encode())
+        signed.update(said.digest())
+        return wire.in_address(signed.digest())
 
     return token
-
-
-def _hashed(data: bytes) -> bytes:
-    return bytes.fromhex(platforms.digest(data))
 
 
 def token_hash(text: str) -> str:

@@ -14,7 +14,17 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import Protocol
+
+    class Hash(Protocol):
+        """One of the library's."""
+
+        def update(self, data: bytes, /) -> None: ...
+        def copy(self) -> Hash: ...
+        def digest(self) -> bytes: ...
+        def hexdigest(self) -> str: ...
+
 
 LINUX = sys.platform.startswith("linux")
 MACOS = sys.platform == "darwin"
@@ -31,16 +41,26 @@ _NETWORK_FILE_SYSTEMS = frozenset(
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK, errno.EXDEV})
 
 
-def digest(data: bytes) -> str:
-    """The SHA-256 of some bytes, in hexadecimal.
+_MAKES_HASHES: list[Callable[[bytes], Hash]] = []
+
+
+def sha256(data: bytes) -> Hash:
+    """A SHA-256 of some bytes.
 
     By the interpreter's own code where it has it, since `hashlib` loads OpenSSL, which takes longer than a command.
     """
-    try:
-        made = __import__("_sha2" if sys.version_info >= (3, 12) else "_sha256").sha256(data)
-    except ImportError:
-        made = __import__("hashlib").sha256(data)
-    return str(made.hexdigest())
+    if not _MAKES_HASHES:
+        try:
+            module = __import__("_sha2" if sys.version_info >= (3, 12) else "_sha256")
+        except ImportError:
+            module = __import__("hashlib")
+        _MAKES_HASHES.append(module.sha256)
+    return _MAKES_HASHES[0](data)
+
+
+def digest(data: bytes) -> str:
+    """The SHA-256 of some bytes, in hexadecimal."""
+    return sha256(data).hexdigest()
 
 
 class ProcessFacts:

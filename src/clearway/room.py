@@ -1,8 +1,9 @@
 """The door. Everything asked of a room comes in here, and the door does all that is not the operation's own business.
 
-A write: begin; settle what time and death changed; note the caller's presence; replay a known idempotency key; run
-inside a savepoint; store the reply; commit. A refusal undoes what the operation did, not what time did, and is told to
-the log before the commit. A read takes no lock and writes nothing; afterwards the caller's beat is noted.
+A write: begin; settle what time and death changed; note the caller's presence; replay a known idempotency key; run,
+inside a savepoint if anything was settled; store the reply; commit. A refusal undoes what the operation did, not what
+time did, and is told to the log before the commit, or in a transaction of its own where the first had to be undone. A
+read takes no lock and writes nothing; afterwards the caller's beat is noted.
 
 `ask` is for outsiders: a name, JSON arguments, all checked. `run` is for ourselves: a function and typed arguments.
 """
@@ -65,6 +66,7 @@ class Room:
         self._issue_key = ISSUE_KEY
         self._home = home
         self._tokens: Callable[[str, int], str] | None = None
+        self._checked: Callable[..., tuple[dict[str, Any], str | None]] | None = None
         self._noted: dict[str, int] = {}
         self._found: dict[object, Any] = {}
         self._version: object = None
@@ -98,9 +100,11 @@ class Room:
         return naming.in_answer(answer, self._issue_key)
 
     def _asked(self, operation: Operation, arguments: dict[str, Any], caller: Caller) -> dict[str, Any]:
-        from clearway.arguments import checked
+        if self._checked is None:
+            from clearway.arguments import checked
 
-        values, key = checked(operation, arguments, caller, self.clock)
+            self._checked = checked
+        values, key = self._checked(operation, arguments, caller, self.clock)
         function = operation.function
         if not operation.writes_with(values):
             return self.run(lambda tx: function(tx, **values), caller=caller, writes=False)
@@ -139,9 +143,11 @@ class Room:
             except Refusal as refusal:
                 if refusal.is_of_storage:
                     raise  # the disk or the server failed under the act: nothing more can be written
-                tx.undo()
-                _tell_refusal(tx, refusal)
-                tx.commit()
+                if tx.undo():
+                    _tell_refusal(tx, refusal)
+                    tx.commit()
+                else:
+                    self._tell_again(refusal, caller, durable=durable)
                 raise
             tx.commit()
         except Refusal:
@@ -155,6 +161,11 @@ class Room:
             raise
         self._beat(caller, tx)
         return answer
+
+    def _tell_again(self, refusal: Refusal, caller: Caller, *, durable: bool) -> None:
+        """Tell a refusal for which a whole transaction was undone."""
+        if _is_told(refusal):
+            self.run(lambda tx: _tell_refusal(tx, refusal), caller=caller, durable=durable)
 
     def settle(self) -> bool:
         """Let time pass in a room that nobody asks: who loses something by it is told then. Whether anybody did."""
@@ -481,6 +492,10 @@ def _once(tx: Tx, operation: Operation, key: str, values: dict[str, Any]) -> dic
         at=tx.now,
     )
     return reply
+
+
+def _is_told(refusal: Refusal) -> bool:
+    return refusal.evidence is not None or refusal.code in TOLD
 
 
 def _tell_refusal(tx: Tx, refusal: Refusal) -> None:

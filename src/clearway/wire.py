@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _SPACE = " \t\n\r"
 _IN_ADDRESS = bytes.maketrans(b"+/", b"-_")
+_ENCODES: list[Callable[..., bytes]] = []  # loaded with the first word: most hooks write none
 
 
 class _Scanning:
@@ -105,9 +106,11 @@ def dumps(value: Any) -> str:
 
 def in_address(raw: bytes) -> str:
     """Bytes as a word that may stand in an address: base64 as RFC 4648 has it for that, without what fills it up."""
-    from binascii import b2a_base64
+    if not _ENCODES:
+        from binascii import b2a_base64
 
-    return b2a_base64(raw, newline=False).rstrip(b"=").translate(_IN_ADDRESS).decode("ascii")
+        _ENCODES.append(b2a_base64)
+    return str(_ENCODES[0](raw, newline=False).rstrip(b"=").translate(_IN_ADDRESS), "ascii")
 
 
 def is_object(value: Any) -> TypeGuard[dict[str, Any]]:

@@ -88,6 +88,10 @@ def checks() -> dict[tuple[str, str], tuple[str, ...]]:
         for table, body in re.findall(r"CREATE TABLE (\w+) \((.*?)\n\) STRICT", migration.text, re.DOTALL):
             for column, words in re.findall(r"^\s+(\w+) .*?CHECK \(\1 IN \(('.*?')\)\)", body, re.MULTILINE):
                 found[table, column] = tuple(word.strip(" '") for word in words.split(","))
+            for column, words in re.findall(
+                r"^\s+(\w+) [^(\n]*CHECK \(\s+((?:\1 = '\w+'(?: OR )?)+)", body, re.MULTILINE
+            ):
+                found[table, column] = tuple(re.findall(r"'(\w+)'", words))
     return found
 
 

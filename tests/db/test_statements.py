@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import Path
 
+import apsw
 import pytest
 
-from clearway import db
+from clearway import catalog, db
+from clearway.db.migrate import migrations
 
 
 @pytest.fixture
@@ -35,3 +38,25 @@ def test_who_has_read_all_needs_no_file_any_more(module: Path) -> None:
 def test_a_statement_that_is_not_there_is_a_mistake_of_ours(module: Path) -> None:
     with pytest.raises(AttributeError, match=r"noun\.sql has no statement found"):
         _ = db.statements(str(module)).found
+
+
+def test_values_are_bound_in_the_order_in_which_sqlite_counts_them() -> None:
+    """By name at first, in their order from then on: of every statement there is, as SQLite itself counts."""
+    connection = apsw.Connection(":memory:")
+    for migration in migrations("sqlite"):
+        connection.execute(migration.text)
+    assert [catalog.OPERATIONS[name].name for name in catalog.OPERATIONS], "all nouns are loaded"
+    db.read_all()
+    ours = [known for known in db._ALL if "postgres" not in known._path]
+    said = [each for known in ours for each in vars(known).values() if isinstance(each, db.Statement)]
+    assert len(said) > 300
+    for statement in said:
+        cursor = connection.execute(f"EXPLAIN {statement.sqlite}", defaultdict(int))
+        names = [str(name) for name in cursor.bindings_names]
+        assert db.parameters_of(statement.sqlite) == names, statement.name
+
+        fresh = db.Statement(statement.name, statement.sqlite, "")
+        values = {name: place for place, name in enumerate(names)} | {"of_another": -1}
+        given = [fresh.bound(values) for _ in range(20)]
+        assert given[0] == values
+        assert given[-1] == tuple(range(len(names)))

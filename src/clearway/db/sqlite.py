@@ -46,6 +46,8 @@ if TYPE_CHECKING:
         def shorten(self, room: str) -> None: ...
 
     class _Cursor(Protocol):
+        def execute(self, statements: str, bindings: Any = None) -> _Cursor: ...
+        def fetchall(self) -> list[tuple[Any, ...]]: ...
         def fetchone(self) -> tuple[Any, ...] | None: ...
         def get_description(self) -> tuple[tuple[str, ...], ...]: ...
         def __iter__(self) -> Iterator[tuple[Any, ...]]: ...
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 
         @property
         def in_transaction(self) -> bool: ...
+        def cursor(self) -> _Cursor: ...
         def execute(self, statements: str, bindings: dict[str, Any] | tuple[str, ...] | None = None) -> _Cursor: ...
         def changes(self) -> int: ...
         def pragma(self, name: str, value: str | None = None) -> Any: ...
@@ -80,27 +83,32 @@ _READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 class SqliteSession:
     """One transaction on the file."""
 
-    __slots__ = ("_connection", "_durable", "_engine")
+    __slots__ = ("_connection", "_cursor", "_durable", "_engine")
 
-    def __init__(self, engine: SqliteEngine, connection: _Connection, *, durable: bool = False) -> None:
+    def __init__(
+        self, engine: SqliteEngine, connection: _Connection, cursor: _Cursor | None = None, *, durable: bool = False
+    ) -> None:
         self._engine = engine
         self._connection = connection
+        self._cursor = cursor or connection.cursor()
         self._durable = durable
 
     def rows(self, statement: Statement, values: dict[str, Any]) -> list[Row]:
         try:
-            cursor = self._connection.execute(statement.sqlite, values)
+            cursor = self._cursor.execute(statement.sqlite, statement.bound(values))
+            if statement.columns:
+                return as_rows(statement.columns, cursor.fetchall())
             first = cursor.fetchone()
             if first is None:
                 return []
-            columns = statement.columns = statement.columns or tuple(each[0] for each in cursor.get_description())
-            return as_rows(columns, (first, *cursor))
+            statement.columns = tuple(each[0] for each in cursor.get_description())
+            return as_rows(statement.columns, (first, *cursor))
         except apsw.Error as error:
             _refuse(error, self._engine.path)
 
     def change(self, statement: Statement, values: dict[str, Any]) -> int:
         try:
-            self._connection.execute(statement.sqlite, values)
+            self._cursor.execute(statement.sqlite, statement.bound(values))
             return self._connection.changes()
         except apsw.Error as error:
             _refuse(error, self._engine.path)
@@ -119,7 +127,7 @@ class SqliteSession:
 
     def commit(self) -> None:
         try:
-            self._connection.execute("COMMIT")
+            self._cursor.execute("COMMIT")
         except apsw.Error as error:
             _refuse(error, self._engine.path)
         self._engine.committed()
@@ -160,6 +168,7 @@ class SqliteEngine:
         self._waiting = Clock()  # locks are waited for in real time, whatever time it is in the room
         self._lock_wait_ms = lock_wait_ms
         self._connection: _Connection | None = None
+        self._cursor: _Cursor | None = None  # one for all its transactions
         self._log: int | None = None
         self._wal_pages = 0
         self._checkpoint_at = WAL_PAGES_BEFORE_CHECKPOINT
@@ -307,7 +316,7 @@ class SqliteEngine:
         except BaseException:
             connection.close()
             raise
-        self._connection = connection
+        self._connection, self._cursor = connection, connection.cursor()
         self._opened += 1
         return int(version)
 
@@ -356,13 +365,15 @@ class SqliteEngine:
         if self._hurry_ms:
             self._until = self._waiting.monotonic() + HURRY_WAITED * self._hurry_ms
             self._worked = self._waiting.worked()
-        with _translated(self.path):
+        try:
             if writes:
                 wait_ms = self._lock_wait_ms if wait_ms is None else wait_ms
-                return SqliteSession(self, self._begin_write(wait_ms), durable=durable)
+                return SqliteSession(self, self._begin_write(wait_ms), self._cursor, durable=durable)
             connection = self._current()
             self._retry(lambda: _begin_read(connection))
-            return SqliteSession(self, connection)
+            return SqliteSession(self, connection, self._cursor)
+        except (apsw.Error, OSError) as error:
+            _refuse(error, self.path)
 
     def _begin_write(self, wait_ms: int) -> _Connection:
         began = self._waiting.monotonic()
@@ -403,7 +414,7 @@ class SqliteEngine:
 
     def drop(self) -> None:
         """Close the file; the next transaction opens it again."""
-        connection, self._connection = self._connection, None
+        connection, self._connection, self._cursor = self._connection, None, None
         if self._log is not None:
             os.close(self._log)
             self._log = None
@@ -471,7 +482,7 @@ class SqliteEngine:
         """Wait until all that is committed is on the disk. SQLite would do so inside the commit, while every other
         writer waits; here the next one writes meanwhile, and one sync serves all that came before it
         (docs/why/the-disk-is-waited-for-outside.md)."""
-        with _translated(self.path):
+        try:
             if self._log is None:
                 self._log = os.open(self.path + "-wal", os.O_RDWR | os.O_CLOEXEC)
                 facts = os.fstat(self._log)
@@ -481,6 +492,8 @@ class SqliteEngine:
                 platforms.sync_data(log)
             else:
                 together.sync(self._log_file, lambda: platforms.sync_data(log))
+        except (apsw.Error, OSError) as error:
+            _refuse(error, self.path)
 
     def checkpoint(self) -> None:
         """Bring the write-ahead log into the file, as far as nobody reads it: so that no writer has to."""

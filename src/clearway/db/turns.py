@@ -27,17 +27,18 @@ LONGEST_PAUSE_MS = 8.0
 class Turns:
     """The turns of one engine on one file; for one thread at a time."""
 
-    __slots__ = ("_clock", "_file", "_held", "_path")
+    __slots__ = ("_clock", "_file", "_held", "_locks", "_path")
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._clock = Clock()  # turns are waited for in real time, whatever time it is in the room
         self._file: int | None = None
         self._held = False
+        self._locks = _locks()
 
     def take(self, wait_ms: int) -> bool:
         """Wait for the turn. False when it did not come in time; True as well where turns cannot be taken."""
-        locks = _locks()
+        locks = self._locks
         if locks is None:
             return True
         try:
@@ -52,10 +53,9 @@ class Turns:
         return self._held
 
     def leave(self) -> None:
-        if self._held and self._file is not None:
+        locks = self._locks
+        if self._held and self._file is not None and locks is not None:
             self._held = False
-            locks = _locks()
-            assert locks is not None
             locks.flock(self._file, locks.LOCK_UN)
 
     def close(self) -> None:

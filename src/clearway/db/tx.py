@@ -30,6 +30,7 @@ class Tx:
 
     __slots__ = (
         "_before",
+        "_saved",
         "_session",
         "_state",
         "beats",
@@ -93,6 +94,7 @@ class Tx:
             "last_fence": opening.last_fence,
         }
         self._before: dict[str, int] = {}
+        self._saved = False
         self.project_id: str = opening.project_id
         if opening.server_now is None or type(clock) is not clocks.Clock:
             anchor = (opening.anchor_boot, opening.anchor_monotonic, opening.anchor_wall, opening.anchor_room)
@@ -182,14 +184,24 @@ class Tx:
     # --- for the door -----------------------------------------------------------------------------------------------
 
     def savepoint(self) -> None:
-        self._session.savepoint()
+        """From here on can be undone. Where nothing was done before, the whole transaction can be, which costs no copy
+        of each page that is written."""
         self._before = self._state.copy()
+        self._saved = self.changed
+        if self._saved:
+            self._session.savepoint()
 
-    def undo(self) -> None:
-        """Take back what was done since the savepoint, numbers included."""
+    def undo(self) -> bool:
+        """Take back what was done since the savepoint, numbers included. False where that was the transaction, which is
+        over then."""
         assert self._before, "no savepoint"
-        self._session.undo()
+        if self._saved:
+            self._session.undo()
+        elif self.changed:
+            self.rollback()
+            return False
         self._state = self._before
+        return True
 
     def commit(self) -> None:
         """Write the counters and the anchor of room time back, and make all of it stand."""

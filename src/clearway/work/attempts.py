@@ -354,7 +354,6 @@ def _start(
         expires_at=expires_at,
         wall=tx.wall,
     )
-    issues.note_event(tx, issue.id, event)
     if review is not None:
         reviews.take(tx, review, attempt)
     reply = _claimed(tx, issue, attempt, kind, fence, expires_at, token=token, context=context, why=why)

@@ -8,13 +8,15 @@ VALUES (:id, :number, :type, :title, :description, :acceptance_criteria, :status
 -- Without the bodies: most who look for an issue do not read it. `failures`: how many of its last attempts failed or
 -- expired; one that has lapsed counts before anybody writes so.
 -- name: find
-SELECT i.id, i.number, i.type, i.title, i.status, i.priority, i.open_blockers, i.version, i.latest_event,
+SELECT i.id, i.number, i.type, i.title, i.status, i.priority, i.open_blockers, i.version,
   i.updated_wall, i.archived_wall, i.reserved_for, i.reserved_until, i.forgiven,
+  (SELECT CASE WHEN max(e.id) > i.latest_event THEN max(e.id) ELSE i.latest_event END FROM event e WHERE e.issue = i.id)
+    AS latest_event,
   (SELECT count(*) FROM (SELECT a.status FROM attempt a
     WHERE a.issue = i.id AND a.fence > i.forgiven AND (a.status <> 'active' OR instr(:gone, a.id) > 0)
       ORDER BY a.fence DESC LIMIT :streak) ended
     WHERE ended.status NOT IN ('completed', 'interrupted')) AS failures,
-  (SELECT a.agent FROM live_attempt a WHERE a.issue = i.id AND instr(:gone, a.id) = 0) AS held_by,
+  (SELECT a.agent FROM attempt a WHERE a.issue = i.id AND a.status = 'active' AND instr(:gone, a.id) = 0) AS held_by,
   (SELECT json_group_array(l.name) FROM issue_label il JOIN label l ON l.id = il.label WHERE il.issue = i.id) AS labels
 FROM issue i
 WHERE i.id = :id OR i.number = :number

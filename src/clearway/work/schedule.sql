@@ -4,6 +4,7 @@
 SELECT i.id, i.number, i.priority, i.unblocks, i.reserved_for, i.reserved_until FROM issue i
 WHERE i.status = 'ready' AND i.archived_wall IS NULL AND i.open_blockers = 0 AND i.type <> 'epic'
   AND i.priority >= :least AND i.priority <= :most AND i.latest_event > :since
+  AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.issue = i.id AND a.status = 'active')
   AND (i.type <> 'question' OR (i.reserved_for = :agent AND i.reserved_until > :now))
   AND (i.reserved_for IS NULL OR i.reserved_until <= :now OR i.reserved_for = :agent)
   AND (:epic IS NULL OR i.parent = :epic)
@@ -12,7 +13,6 @@ WHERE i.status = 'ready' AND i.archived_wall IS NULL AND i.open_blockers = 0 AND
   AND :failing = CASE WHEN (SELECT count(*) FROM (SELECT t.status FROM attempt t
       WHERE t.issue = i.id AND t.fence > i.forgiven AND t.status <> 'active' ORDER BY t.fence DESC LIMIT :streak) ended
     WHERE ended.status NOT IN ('completed', 'interrupted')) >= :streak THEN 1 ELSE 0 END
-  AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.issue = i.id AND a.status = 'active')
   AND (:labels IS NULL OR EXISTS (SELECT 1 FROM issue_label il
     WHERE il.issue = i.id AND il.label IN (SELECT value FROM json_each(CAST(:labels AS TEXT)))))
   AND NOT EXISTS (SELECT 1 FROM issue_path p JOIN held_path h
@@ -31,6 +31,7 @@ FROM (SELECT DISTINCT issue FROM issue_label
 WHERE i.id = few.issue
   AND i.status = 'ready' AND i.archived_wall IS NULL AND i.open_blockers = 0 AND i.type <> 'epic'
   AND i.priority >= :least AND i.priority <= :most AND i.latest_event > :since
+  AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.issue = i.id AND a.status = 'active')
   AND (i.type <> 'question' OR (i.reserved_for = :agent AND i.reserved_until > :now))
   AND (i.reserved_for IS NULL OR i.reserved_until <= :now OR i.reserved_for = :agent)
   AND (:epic IS NULL OR i.parent = :epic)
@@ -39,7 +40,6 @@ WHERE i.id = few.issue
   AND :failing = CASE WHEN (SELECT count(*) FROM (SELECT t.status FROM attempt t
       WHERE t.issue = i.id AND t.fence > i.forgiven AND t.status <> 'active' ORDER BY t.fence DESC LIMIT :streak) ended
     WHERE ended.status NOT IN ('completed', 'interrupted')) >= :streak THEN 1 ELSE 0 END
-  AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.issue = i.id AND a.status = 'active')
   AND NOT EXISTS (SELECT 1 FROM issue_path p JOIN held_path h
     ON h.path = p.path OR h.path = '.' OR p.path = '.'
       OR (h.path >= p.path || '/' AND h.path < p.path || '0')

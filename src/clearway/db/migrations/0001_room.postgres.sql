@@ -32,6 +32,9 @@ BEGIN
 END $$;
 CREATE TRIGGER path_lease_overlap BEFORE INSERT ON path_lease FOR EACH ROW EXECUTE FUNCTION path_lease_overlap();
 
+-- An issue has one active attempt at most.
+CREATE UNIQUE INDEX attempt_live ON attempt (issue) WHERE status = 'active';
+
 -- When a path is held no longer, nobody watches over it. Its snapshot stays for a while, to be brought back. Where
 -- another lease of the session still covers it, that one is to be looked at again.
 CREATE FUNCTION path_lease_unwatched() RETURNS trigger LANGUAGE plpgsql AS $$

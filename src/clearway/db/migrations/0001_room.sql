@@ -482,7 +482,8 @@ CREATE TABLE comment (
 ) STRICT;
 CREATE INDEX comment_issue ON comment (issue, id);
 
--- Possession of an issue: at most one active attempt each. Only the token's hash is stored. `warned_at`: since when its
+-- Possession of an issue: at most one active attempt each. What a claim writes is checked by OR: for an IN of three and
+-- more SQLite makes and drops a table each time. Only the token's hash is stored. `warned_at`: since when its
 -- holder is known to be alive and not to move, and `carried_to`: beats carry the lease no further.
 CREATE TABLE attempt (
   fence INTEGER PRIMARY KEY,
@@ -491,7 +492,9 @@ CREATE TABLE attempt (
   session TEXT NOT NULL REFERENCES session (id),
   agent TEXT NOT NULL,
   kind TEXT NOT NULL CHECK (kind IN ('work', 'review')),
-  status TEXT NOT NULL CHECK (status IN ('active', 'completed', 'failed', 'interrupted', 'expired')),
+  status TEXT NOT NULL CHECK (
+    status = 'active' OR status = 'completed' OR status = 'failed' OR status = 'interrupted' OR status = 'expired'
+  ),
   token_hash TEXT NOT NULL,
   lease_ms INTEGER NOT NULL CHECK (lease_ms > 0),
   issue_version INTEGER NOT NULL,
@@ -508,7 +511,9 @@ CREATE TABLE attempt (
   interruption_code TEXT,
   reason_details TEXT,
   warned_at INTEGER,
-  warned_why TEXT CHECK (warned_why IN ('still', 'failing', 'circling', 'cost')),
+  warned_why TEXT CHECK (
+    warned_why = 'still' OR warned_why = 'failing' OR warned_why = 'circling' OR warned_why = 'cost'
+  ),
   carried_to INTEGER,
   CHECK ((warned_at IS NULL) = (warned_why IS NULL)),
   CHECK (carried_to IS NULL OR warned_at IS NOT NULL),
@@ -516,10 +521,9 @@ CREATE TABLE attempt (
   CHECK ((status = 'failed') = (failure_code IS NOT NULL)),
   CHECK ((status = 'interrupted') = (interruption_code IS NOT NULL))
 ) STRICT;
-CREATE UNIQUE INDEX attempt_live ON attempt (issue) WHERE status = 'active';
-CREATE INDEX attempt_issue ON attempt (issue, fence);
+CREATE INDEX attempt_issue ON attempt (issue, fence, status);
 CREATE INDEX attempt_session ON attempt (session) WHERE status = 'active';
-CREATE INDEX attempt_failed ON attempt (issue) WHERE status IN ('failed', 'expired');
+CREATE INDEX attempt_failed ON attempt (issue) WHERE status = 'failed' OR status = 'expired';
 CREATE INDEX attempt_expiry ON attempt (expires_at) WHERE status = 'active';
 
 -- What hooks saw of the tests while an attempt was worked on (work/evidence.py), kept when it ended: how many runs, the
@@ -664,10 +668,9 @@ CREATE TABLE event (
 ) STRICT;
 CREATE INDEX event_issue ON event (issue, id) WHERE issue IS NOT NULL;
 -- The story of a path (crew/story.py) is told by these alone.
-CREATE INDEX event_of_paths ON event (id) WHERE type IN (
-  'paths_claimed', 'paths_released', 'refused', 'overlap_noted', 'path_leaked', 'path_changed_outside', 'path_restored',
-  'work_rescued'
-);
+CREATE INDEX event_of_paths ON event (id) WHERE type = 'paths_claimed' OR type = 'paths_released' OR type = 'refused'
+  OR type = 'overlap_noted' OR type = 'path_leaked' OR type = 'path_changed_outside' OR type = 'path_restored'
+  OR type = 'work_rescued';
 
 -- The state of the room at an event, compressed (retention.py): where a replay begins when the log before it was pruned.
 CREATE TABLE keyframe (
@@ -764,7 +767,9 @@ CREATE VIEW issue_name AS SELECT id, number, title FROM issue;
 CREATE VIEW failing_issue AS
   SELECT i.id, i.number, i.title, i.status, i.forgiven FROM issue i
   WHERE i.status NOT IN ('done', 'cancelled') AND i.archived_wall IS NULL
-    AND i.id IN (SELECT issue FROM attempt WHERE status IN ('failed', 'expired') GROUP BY issue HAVING count(*) > 2);
+    AND i.id IN (
+      SELECT issue FROM attempt WHERE status = 'failed' OR status = 'expired' GROUP BY issue HAVING count(*) > 2
+    );
 CREATE VIEW ended_attempt AS
   SELECT a.id, a.issue, a.fence, a.agent, a.status, a.finished_wall, a.failure_code, a.result_summary FROM attempt a
   WHERE a.status <> 'active';

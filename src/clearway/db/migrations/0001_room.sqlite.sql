@@ -45,6 +45,20 @@ BEGIN
   SELECT RAISE(ABORT, 'path_held');
 END;
 
+-- An issue has one active attempt at most. No index says so: it would be one page more that every claim writes.
+CREATE TRIGGER attempt_live BEFORE INSERT ON attempt
+WHEN NEW.status = 'active' AND EXISTS (SELECT 1 FROM attempt a WHERE a.issue = NEW.issue AND a.status = 'active')
+BEGIN
+  SELECT RAISE(ABORT, 'attempt_live');
+END;
+CREATE TRIGGER attempt_live_again BEFORE UPDATE OF status, issue ON attempt
+WHEN NEW.status = 'active' AND EXISTS (
+  SELECT 1 FROM attempt a WHERE a.issue = NEW.issue AND a.status = 'active' AND a.fence <> OLD.fence
+)
+BEGIN
+  SELECT RAISE(ABORT, 'attempt_live');
+END;
+
 -- When a path is held no longer, nobody watches over it. Its snapshot stays for a while, to be brought back. Where
 -- another lease of the session still covers it, that one is to be looked at again.
 CREATE TRIGGER path_lease_unwatched AFTER DELETE ON path_lease
