@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import apsw
 import pytest
 
 from clearway import lifecycle
@@ -137,3 +138,13 @@ def test_every_status_can_be_left_or_is_reached_again() -> None:
         for one in lifecycle.STATUSES
         for other in lifecycle.STATUSES
     )
+
+
+def test_what_fails_is_found_without_reading_every_attempt() -> None:
+    """An index that also has the column is a scan of all that ever was, and SQLite prefers it where it may."""
+    connection = apsw.Connection(":memory:")
+    for migration in migrations("sqlite"):
+        connection.execute(migration.text)
+    plan = [row[3] for row in connection.execute("EXPLAIN QUERY PLAN SELECT * FROM failing_issue")]
+    assert any("attempt_failed" in step for step in plan), plan
+    assert not any("attempt_issue" in step for step in plan), plan

@@ -523,7 +523,7 @@ CREATE TABLE attempt (
 ) STRICT;
 CREATE INDEX attempt_issue ON attempt (issue, fence, status);
 CREATE INDEX attempt_session ON attempt (session) WHERE status = 'active';
-CREATE INDEX attempt_failed ON attempt (issue) WHERE status = 'failed' OR status = 'expired';
+CREATE INDEX attempt_failed ON attempt (issue, status) WHERE status = 'failed' OR status = 'expired';
 CREATE INDEX attempt_expiry ON attempt (expires_at) WHERE status = 'active';
 
 -- What hooks saw of the tests while an attempt was worked on (work/evidence.py), kept when it ended: how many runs, the
