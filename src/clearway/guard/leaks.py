@@ -72,8 +72,8 @@ def compare(
     size = 0
     prefix = root.rstrip(os.sep) + os.sep
     for row in rows:
-        path = prefix + row["shown"]
-        now, left = snapshots.look(path), (row["size"], row["modified"], row["inode"])
+        path = prefix + row.shown
+        now, left = snapshots.look(path), (row.size, row.modified, row.inode)
         if now == left or (row.noticed is not None and now[1] == row.noticed and before.get(row.path, now) == now):
             continue  # as its holder left it, or told already
         earlier = before.get(row.path)

@@ -253,11 +253,11 @@ def packed(rows: list[Row], root: str) -> list[list[Any]]:
     prefix = root.rstrip(os.sep) + os.sep
     for row in rows:
         try:
-            facts = os.lstat(prefix + row["shown"])
+            facts = os.lstat(prefix + row.shown)
         except (OSError, ValueError):
-            found.append([row["path"], *ABSENT])
+            found.append([row.path, *ABSENT])
         else:
-            found.append([row["path"], facts.st_size, facts.st_mtime_ns, facts.st_ino & _INODE_MAX])
+            found.append([row.path, facts.st_size, facts.st_mtime_ns, facts.st_ino & _INODE_MAX])
     return found
 
 
@@ -337,7 +337,7 @@ def _nearest(tx: Tx, statement: Statement, checkout: str, folder: str) -> list[R
         low, high = paths.below(around)
         limit = len(found) + WATCHED_MAX  # those that are known already come again
         rows = tx.all(statement, checkout=checkout, below_from=low, below_to=high, limit=limit, **who)
-        found |= {row["path"]: row for row in rows if row["path"] not in found}
+        found |= {row.path: row for row in rows if row.path not in found}
         if len(found) >= WATCHED_MAX:
             break
     return [*found.values()][:WATCHED_MAX]
