@@ -8,6 +8,9 @@ import pytest
 from tests.conftest import Agent, World
 from tests.work.test_attempts import complete, fail, proof, ready_issue
 
+from clearway.errors import Refusal
+from clearway.work import schedule
+
 
 def nth(agent: Agent, **given: Any) -> dict[str, Any]:
     return agent.ask("claim_issue", next=True, context=False, **given)
@@ -208,3 +211,20 @@ def test_what_a_session_can_do_it_may_tell_the_room_once(world: World) -> None:
 
     assert agent.refused("claim_issue", next=True, capabilities=["net"]).code == "NOTHING_TO_CLAIM"
     assert nth(agent)["display_id"] == "ISSUE-1"
+
+
+def test_what_was_begun_and_lost_since_then_has_come_since_then(world: World) -> None:
+    """A worker leaves alone what was there before it; an issue that somebody has taken up and lost is news again."""
+    agent, other = world.agent("claude-code"), world.agent("codex")
+    ready_issue(world)
+    since = world.events()[-1].id
+
+    def chosen() -> int:
+        wanted = schedule.Wanted(since=since)
+        return world.room.run(lambda tx: schedule.choose(tx, wanted)[0].number, caller=other.caller)
+
+    with pytest.raises(Refusal, match="No issue"):
+        chosen()
+    agent.ask("claim_issue", issue_id="ISSUE-1", lease_seconds=60)
+    world.clock.forward(minutes=300)
+    assert chosen() == 1

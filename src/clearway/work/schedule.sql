@@ -3,7 +3,8 @@
 -- name: best
 SELECT i.id, i.number, i.priority, i.unblocks, i.reserved_for, i.reserved_until FROM issue i
 WHERE i.status = 'ready' AND i.archived_wall IS NULL AND i.open_blockers = 0 AND i.type <> 'epic'
-  AND i.priority >= :least AND i.priority <= :most AND i.latest_event > :since
+  AND i.priority >= :least AND i.priority <= :most
+  AND (i.latest_event > :since OR EXISTS (SELECT 1 FROM event e WHERE e.issue = i.id AND e.id > :since))
   AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.issue = i.id AND a.status = 'active')
   AND (i.type <> 'question' OR (i.reserved_for = :agent AND i.reserved_until > :now))
   AND (i.reserved_for IS NULL OR i.reserved_until <= :now OR i.reserved_for = :agent)
@@ -30,7 +31,8 @@ FROM (SELECT DISTINCT issue FROM issue_label
   WHERE label IN (SELECT value FROM json_each(CAST(:labels AS TEXT)))) few CROSS JOIN issue i
 WHERE i.id = few.issue
   AND i.status = 'ready' AND i.archived_wall IS NULL AND i.open_blockers = 0 AND i.type <> 'epic'
-  AND i.priority >= :least AND i.priority <= :most AND i.latest_event > :since
+  AND i.priority >= :least AND i.priority <= :most
+  AND (i.latest_event > :since OR EXISTS (SELECT 1 FROM event e WHERE e.issue = i.id AND e.id > :since))
   AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.issue = i.id AND a.status = 'active')
   AND (i.type <> 'question' OR (i.reserved_for = :agent AND i.reserved_until > :now))
   AND (i.reserved_for IS NULL OR i.reserved_until <= :now OR i.reserved_for = :agent)

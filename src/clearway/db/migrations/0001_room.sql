@@ -482,9 +482,9 @@ CREATE TABLE comment (
 ) STRICT;
 CREATE INDEX comment_issue ON comment (issue, id);
 
--- Possession of an issue: at most one active attempt each. What a claim writes is checked by OR: for an IN of three and
--- more SQLite makes and drops a table each time. Only the token's hash is stored. `warned_at`: since when its
--- holder is known to be alive and not to move, and `carried_to`: beats carry the lease no further.
+-- Possession of an issue: at most one active attempt each. Only the token's hash is stored. `warned_at`: since when its
+-- holder is known to be alive and not to move, and `carried_to`: beats carry the lease no further. What a claim writes is
+-- checked by OR: for an IN of three and more SQLite makes and drops a table each time.
 CREATE TABLE attempt (
   fence INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
