@@ -60,7 +60,7 @@ class Shop:
     def beside(self) -> list[str]:
         """What stands beside the room, but for what SQLite and the turns need."""
         names = [path.name for path in self.file.parent.iterdir()]
-        return sorted(name for name in names if not name.endswith(("-wal", "-shm", "-turn")))
+        return sorted(name for name in names if not name.endswith(("-wal", "-shm", "-turn", "-turn-line")))
 
     def overwrite(self, page: int) -> None:
         """Damage one page of the file, once nobody has it open."""

@@ -516,4 +516,4 @@ def test_sixty_processes_open_a_room_that_is_not_there_and_it_is_one_room(home: 
     assert sorted(names, key=lambda name: int(name[6:])) == [f"ISSUE-{number}" for number in range(1, 61)]
     assert [file.name for file in (home / "rooms").iterdir()] == [project]
     left = {file.name for file in (home / "rooms" / project).iterdir()}
-    assert left <= {"room.db", "room.db-wal", "room.db-shm", "room.db-turn"}
+    assert left <= {"room.db", "room.db-wal", "room.db-shm", "room.db-turn", "room.db-turn-line"}

@@ -204,7 +204,7 @@ def sync_folder(folder: str) -> None:
 
 def remove(file: str) -> None:
     """Remove a file that was not finished, and what SQLite kept beside it."""
-    for suffix in (*_BESIDE, "-turn", "-journal"):
+    for suffix in (*_BESIDE, "-turn", "-turn-line", "-journal"):
         if os.path.lexists(file + suffix):
             os.unlink(file + suffix)
 

@@ -1,10 +1,14 @@
 """Writers of one file take turns: nobody waits long, and nobody keeps the machine busy with asking.
 
 SQLite lets a writer that finds the file busy try again; sixteen that do so keep two cores busy with asking, and the
-unlucky one waits long. So each first takes an advisory lock on a small file beside the database. One that finds it
-taken looks again a few times, in ever longer pauses, and then queues for it in the kernel. The lock dies with its
-process. It is a courtesy, not the protection: that stays SQLite's own lock, which also stops a writer that knows
-nothing of turns.
+unlucky one waits long. So each first takes an advisory lock on a small file beside the database. Whoever finds it taken
+looks for a seat: two may look for the turn again and again, so that one prepares while the other writes, and both stay
+at work with what they know in the processor's caches. All others stand in line in the kernel, where they cost nothing;
+the first of the line takes a seat when it is left, has not been used for a moment, or was used for long enough.
+
+All of that dies with its process or grows old in a moment. It is a courtesy, not the protection: that stays SQLite's
+own lock, which also stops a writer that knows nothing of turns. docs/why/two-write-and-the-rest-sleep.md has the
+figures.
 """
 
 from __future__ import annotations
@@ -17,24 +21,35 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
-# Whoever has just written writes again much faster than one that has to be woken and to read anew what changed. Pauses
-# let it: sixteen that queue at once are half as quick as sixteen that look again.
-LOOKS = 8
-FIRST_PAUSE_MS = 0.5
-LONGEST_PAUSE_MS = 8.0
+LINE = "-line"  # the file of those who stand in line, beside that of the turn
+SEATS = 2
+SEAT_MS = 15  # how long a seat is kept while others stand in line
+UNUSED_MS = 2  # a seat that was not used for so long is free
+LINE_LOOK_MS = 0.3  # how often the first of the line looks for a seat
+FREE_LOOKS = 3  # a turn that was free so many times in a row is taken without a seat: those who sit are busy elsewhere
+LOOKS = 100 if (os.cpu_count() or 1) > 1 else 1  # before the first pause: whoever has the turn is about to leave it
+PAUSES = 12
+FIRST_PAUSE_MS = 0.05
+PAUSE_GROWTH = 1.7
+_WORD = 8
+_SEAT = 2 * _WORD  # whose it is, and when it was last used (ms of the monotonic clock)
 
 
 class Turns:
     """The turns of one engine on one file; for one thread at a time."""
 
-    __slots__ = ("_clock", "_file", "_held", "_locks", "_path")
+    __slots__ = ("_clock", "_file", "_held", "_line", "_locks", "_me", "_path", "_seat", "_until", "_used")
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, clock: Clock | None = None) -> None:
         self._path = path
-        self._clock = Clock()  # turns are waited for in real time, whatever time it is in the room
+        self._clock = clock or Clock()  # turns are waited for in real time, whatever time it is in the room
         self._file: int | None = None
+        self._line: int | None = None  # who stands in line locks this file, and it says who sits
         self._held = False
         self._locks = _locks()
+        self._me = b""
+        self._seat: int | None = None
+        self._used = self._until = 0
 
     def take(self, wait_ms: int) -> bool:
         """Wait for the turn. False when it did not come in time; True as well where turns cannot be taken."""
@@ -44,10 +59,13 @@ class Turns:
         try:
             if self._file is None:
                 self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            locks.flock(self._file, locks.LOCK_EX | locks.LOCK_NB)
-            self._held = True
+            if self._seat is not None and self._gives_way(locks):
+                self._held = self._queue(locks, wait_ms, stands=True)
+            else:
+                locks.flock(self._file, locks.LOCK_EX | locks.LOCK_NB)
+                self._held = True
         except BlockingIOError:
-            self._held = self._queue(locks, wait_ms)
+            self._held = self._queue(locks, wait_ms, stands=False)
         except OSError:
             return True  # a folder that cannot be written, a file system without locks: SQLite alone decides
         return self._held
@@ -57,12 +75,15 @@ class Turns:
         if self._held and self._file is not None and locks is not None:
             self._held = False
             locks.flock(self._file, locks.LOCK_UN)
+            if self._seat is not None:
+                self._keep(self._clock.monotonic())
 
     def close(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
-            self._held = False
+        for file in (self._file, self._line):
+            if file is not None:
+                os.close(file)
+        self._file = self._line = self._seat = None
+        self._held = False
 
     def __del__(self) -> None:
         try:
@@ -70,28 +91,67 @@ class Turns:
         except Exception:
             pass  # the interpreter is leaving, and closes everything
 
-    def _queue(self, locks: ModuleType, wait_ms: int) -> bool:
-        began = self._clock.monotonic()
-        pause = FIRST_PAUSE_MS
-        for _ in range(LOOKS):
-            left = wait_ms - (self._clock.monotonic() - began)
-            if left <= 0:
-                return False
-            self._clock.pause(min(pause * (0.5 + self._clock.random(1)[0] / 255), left))
-            pause = min(pause * 2, LONGEST_PAUSE_MS)
-            try:
-                locks.flock(self._file, locks.LOCK_EX | locks.LOCK_NB)
-                return True
-            except BlockingIOError:
-                pass
-        return self._wait(locks, max(0, wait_ms - (self._clock.monotonic() - began)))
+    # --- waiting ------------------------------------------------------------------------------------------------
 
-    def _wait(self, locks: ModuleType, wait_ms: int) -> bool:
-        """The kernel knows no deadline for this lock: another thread waits for it, and lets it go if it comes late."""
+    def _queue(self, locks: ModuleType, wait_ms: int, *, stands: bool) -> bool:
+        """Wait for a seat, and there for the turn. stands: in line first, since a seat was had for long enough."""
+        if wait_ms <= 0:
+            return False
+        until = self._clock.monotonic() + wait_ms
+        if self._opens() and (stands or not self._sits()) and not self._stand(locks, until):
+            return False
+        for _ in range(LOOKS):
+            if self._is_mine(locks):
+                return True
+        pause = FIRST_PAUSE_MS
+        for _ in range(PAUSES):
+            now = self._clock.monotonic()
+            if now >= until:
+                return False
+            self._clock.pause(min(pause, until - now))
+            if self._is_mine(locks):
+                return True
+            pause *= PAUSE_GROWTH
+            if self._seat is not None:
+                self._keep(now)
+        return self._wait(locks, "_file", until)
+
+    def _is_mine(self, locks: ModuleType) -> bool:
+        try:
+            locks.flock(self._file, locks.LOCK_EX | locks.LOCK_NB)
+            return True
+        except BlockingIOError:
+            return False
+
+    def _stand(self, locks: ModuleType, until: int) -> bool:
+        """Wait in line for a seat, or for a turn that those who sit do not use."""
+        if not self._wait(locks, "_line", until):
+            return False
+        try:
+            free = 0
+            while not self._sits():
+                free = free + 1 if self._is_mine(locks) else 0
+                if free == FREE_LOOKS:
+                    return True
+                if free:
+                    locks.flock(self._file, locks.LOCK_UN)
+                if self._clock.monotonic() >= until:
+                    return False
+                self._clock.pause(LINE_LOOK_MS)
+            return True
+        finally:
+            locks.flock(self._line, locks.LOCK_UN)
+
+    def _wait(self, locks: ModuleType, name: str, until: int) -> bool:
+        """The kernel knows no deadline for a lock: another thread waits for it, and lets it go if it comes late."""
         import _thread
 
-        file = self._file
-        assert file is not None
+        file = getattr(self, name)
+        try:
+            locks.flock(file, locks.LOCK_EX | locks.LOCK_NB)
+            return True
+        except BlockingIOError:
+            pass
         came, late, settling = _thread.allocate_lock(), [False], _thread.allocate_lock()
         came.acquire()
 
@@ -106,13 +166,68 @@ class Turns:
                     os.close(file)
 
         _thread.start_new_thread(wait, ())
-        if came.acquire(True, wait_ms / 1_000):
+        if came.acquire(True, max(0, until - self._clock.monotonic()) / 1_000):
             return True
         with settling:
             if came.acquire(False):
                 return True
             late[0] = True
-            self._file = None  # the waiting thread closes it
+            setattr(self, name, None)  # the waiting thread closes it
+        return False
+
+    # --- seats --------------------------------------------------------------------------------------------------
+
+    def _opens(self) -> bool:
+        """Whether there are seats: none where no more files can be opened."""
+        if self._line is None:
+            try:
+                self._line = os.open(self._path + LINE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except OSError:
+                return False
+            self._me = self._clock.random(_WORD)
+        return True
+
+    def _sits(self) -> bool:
+        """Take a seat that is free, or go on sitting."""
+        assert self._line is not None
+        now = self._clock.monotonic()
+        said = os.pread(self._line, SEATS * _SEAT, 0).ljust(SEATS * _SEAT, b"\0")
+        for seat in range(SEATS):
+            whose, used = said[seat * _SEAT :][:_WORD], int.from_bytes(said[seat * _SEAT :][_WORD:_SEAT], "big")
+            if whose == self._me or not 0 <= now - used <= UNUSED_MS:
+                if whose != self._me or self._seat is None:
+                    self._until = now + SEAT_MS
+                self._seat = seat
+                self._keep(now)
+                return True
+        self._seat = None
+        return False
+
+    def _keep(self, now: int) -> None:
+        self._used = now
+        self._say(self._me + now.to_bytes(_WORD, "big"))
+
+    def _say(self, what: bytes) -> None:
+        assert self._line is not None and self._seat is not None
+        try:
+            os.pwrite(self._line, what, self._seat * _SEAT)
+        except OSError:
+            pass  # a full disk: others believe that the seat is free, and sit there, too
+
+    def _gives_way(self, locks: ModuleType) -> bool:
+        """Leave a seat that is ours no more. True when others have stood in line for long enough."""
+        now = self._clock.monotonic()
+        if now - self._used > UNUSED_MS:
+            self._seat = None
+        elif now >= self._until:
+            try:
+                locks.flock(self._line, locks.LOCK_EX | locks.LOCK_NB)
+            except BlockingIOError:
+                self._say(bytes(_SEAT))
+                self._seat = None
+                return True
+            locks.flock(self._line, locks.LOCK_UN)
+            self._until = now + SEAT_MS
         return False
 
 
