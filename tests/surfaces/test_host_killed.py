@@ -93,7 +93,14 @@ class Mortals:
             rooms.close()
 
     def events(self, kind: str) -> list[dict[str, Any]]:
-        return self.ask("get_changes", event_types=[kind], limit=200)["events"]
+        """All of a kind: there are more than a page of them when every step is tried."""
+        found: list[dict[str, Any]] = []
+        page: dict[str, Any] = {"has_more": True, "next_event_id": 0}
+        while page["has_more"]:
+            since = page["next_event_id"]
+            page = self.ask("get_changes", event_types=[kind], limit=200, since_event_id=since)
+            found += page["events"]
+        return found
 
 
 @pytest.fixture
