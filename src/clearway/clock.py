@@ -29,16 +29,20 @@ _ISO_CHARS = len("2026-08-01T14:00:00Z")
 _DAYS_TO_1970 = 719_469  # from the last of February of the year 0
 _PAIRS = [first + second for first in _CROCKFORD for second in _CROCKFORD]
 _SHIFTS = range(5 * (ID_CHARS - 2), -1, -10)
+_RANDOM_CHARS = _RANDOM_BITS // 5
+_TIME_SHIFTS = range(5 * (ID_CHARS - _RANDOM_CHARS - 2), -1, -10)
+_LETTERS = (_CROCKFORD * 8).encode()  # which letter each byte is
 
 
 class Clock:
     """What the time is, and the source of ids. Tests and the simulation replace it; nothing else may."""
 
-    __slots__ = ("_boot", "_last")
+    __slots__ = ("_boot", "_last", "_last_wall")
 
     def __init__(self) -> None:
         self._boot = ""
-        self._last = 0
+        self._last = ""
+        self._last_wall = -1
 
     def monotonic(self) -> int:
         """Milliseconds since some point of this boot; stands still while the machine sleeps."""
@@ -67,17 +71,21 @@ class Clock:
     def new_id(self, after: str | None = None) -> str:
         """A ULID: sortable, monotonic within this process, 26 characters. after: one that another process made, maybe
         before the wall clock was set back; the new one sorts behind it."""
-        value = self._stamped(self.wall())
-        if value >> _RANDOM_BITS <= self._last >> _RANDOM_BITS:  # same millisecond, or the wall clock went back
-            value = self._last + 1
-        self._last = value
-        made = _crockford(value)
+        wall = self.wall()
+        if wall > self._last_wall:
+            made = self._stamped(wall)
+            self._last_wall = wall
+        else:  # same millisecond, or the wall clock went back
+            made = _next(self._last)
+        self._last = made
         if after is None or made > after:
             return made
-        return _crockford(self._stamped(min((_number(after) >> _RANDOM_BITS) + 1, _WALL_MAX)))
+        return self._stamped(min((_number(after) >> _RANDOM_BITS) + 1, _WALL_MAX))
 
-    def _stamped(self, wall: int) -> int:
-        return wall << _RANDOM_BITS | int.from_bytes(self.random(_RANDOM_BITS // 8), "big")
+    def _stamped(self, wall: int) -> str:
+        """Ten letters of time, and sixteen of chance: the low bits of as many bytes."""
+        time_letters = "".join([_PAIRS[wall >> shift & 1023] for shift in _TIME_SHIFTS])
+        return time_letters + self.random(_RANDOM_CHARS).translate(_LETTERS).decode("ascii")
 
 
 class FileClock(Clock):
@@ -216,6 +224,11 @@ def _number(text: str) -> int:
     for letter in text:
         value = value << 5 | _CROCKFORD.index(letter)
     return value
+
+
+def _next(made: str) -> str:
+    place = _CROCKFORD.index(made[-1]) + 1
+    return made[:-1] + _CROCKFORD[place] if place < len(_CROCKFORD) else _crockford(_number(made) + 1)
 
 
 def _crockford(value: int) -> str:

@@ -1,8 +1,8 @@
 """The threads of a host that write: one after the other in each room, and together when they wait for the disk.
 
 Processes wait for their turn at a room in seats and in a line (db/turns.py). Threads of one process need not: each is
-let in when the one before it leaves. And a sync of the log covers all that was committed before it began, so whoever comes
-while one is under way shares the next with everybody else who does. What is acknowledged is on the disk, as ever.
+let in when the one before it leaves. And a sync of the log covers all that was committed before it began, so whoever
+comes while one is under way shares the next with everybody else who does. What is acknowledged is on the disk, as ever.
 """
 
 from __future__ import annotations
