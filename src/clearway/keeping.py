@@ -230,10 +230,8 @@ def _leftover(file: str) -> str | None:
     """The newest file that once was this room and was moved aside."""
     found: list[Any] = []
     for entry in os.scandir(os.path.dirname(file)):
-        named = entry.name.startswith(os.path.basename(file) + ".") and not entry.name.endswith(
-            ("-wal", "-shm", ".new")
-        )
-        if named and entry.is_file():
+        named = entry.name.startswith(os.path.basename(file) + ".") and not entry.name.endswith(("-wal", "-shm"))
+        if named and ".new" not in entry.name and entry.is_file():  # one that was being made was never the room
             found.append(entry)
     newest = max(found, key=lambda entry: entry.stat().st_ctime_ns, default=None)
     return None if newest is None else newest.path

@@ -294,6 +294,15 @@ def test_without_a_backup_an_empty_room_is_begun_and_says_so(shop: Shop) -> None
     assert [name for name in shop.beside if name.startswith("room.db.corrupt-")]
 
 
+def test_what_a_mend_left_that_was_killed_is_not_taken_for_the_room(busy: Shop) -> None:
+    room = busy.file
+    shutil.rmtree(room.parent / "backups")
+    room.rename(room.with_name("room.db.corrupt-2026-08-01"))
+    for left in (".new", ".new-turn", ".new-turn-line", ".new-wal"):
+        room.with_name(f"room.db.01AAAA{left}").touch()
+    assert busy.titles() == {"First", *(f"Issue {number}" for number in range(60))}
+
+
 def test_damage_in_the_newest_backup_is_noticed_and_an_older_one_taken(busy: Shop) -> None:
     folder = busy.file.parent / "backups"
     (newest,) = folder.iterdir()
