@@ -76,7 +76,7 @@ def test_what_was_said_last_is_the_newest_after_the_wall_clock_was_set_back(worl
     proof = work(agent, ("checkpoint", "early"), ("finding", "early"))
     agent.ask("add_comment", issue_id="ISSUE-1", content="early")
     world.clock.jump_wall(hours=-24 * 30)
-    world.clock._last = 0  # another process: it does not know which ids the first one made
+    world.clock._last_wall = -1  # another process: it does not know which ids the first one made
     for kind in ("checkpoint", "finding"):
         agent.ask("save_attempt_note", **proof, kind=kind, content="late")
     agent.ask("add_comment", issue_id="ISSUE-1", content="late")
