@@ -44,7 +44,11 @@ def test_a_setting_holds_for_everybody_until_it_is_taken_back(world: World, huma
         ("lease.path_seconds", "28801", "1 to 28800"),
         ("lease.path_seconds", "10m", "1 to 28800"),
         ("lease.issue_seconds", "29", "30 to 3600"),
-        ("human", "a\nb", "64 characters"),
+        ("human", "a\nb", "64 letters"),
+        ("human", "clearway", "a free name"),
+        ("human", "system", "a free name"),
+        ("human", "*", "a free name"),
+        ("human", "Jo Doe", "letters, digits"),
         ("declared_commands", "make; @gpu", "separated by ;"),
     ],
 )

@@ -288,6 +288,9 @@ def checked(name: str, given: str, where: str) -> str:
         fits, allowed = _reads_as_names(text), "names separated by commas, or * for all"
     elif name == "fallbacks":
         fits, allowed = _reads_as_chains(text), "chains such as codex=claude-code,gemini;gemini=codex"
+    elif name == "human":
+        fits = _reads_as_person(text)
+        allowed = "human, or a free name of up to 64 letters, digits, dots, dashes or underscores"
     elif name == "classifier_address":
         fits, allowed = is_safe_address(text), "a command, https://..., or http:// and an address of this machine"
     else:
@@ -388,6 +391,13 @@ def _reads_as_names(text: str) -> bool:
 
     names = [name.strip() for name in text.split(",")]
     return text == "*" or (len(names) <= _NAMES_MAX and all(agent_name(name, fallback="") == name for name in names))
+
+
+def _reads_as_person(text: str) -> bool:
+    """Whether messages can be sent to this name, and nobody else answers to it."""
+    from clearway.config import RESERVED_NAMES, agent_name
+
+    return text == "human" or (text != "" and text not in RESERVED_NAMES and agent_name(text, fallback="") == text)
 
 
 def _reads_as_chains(text: str) -> bool:
