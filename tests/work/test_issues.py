@@ -99,6 +99,7 @@ def test_only_an_unarchived_epic_is_a_parent_and_an_epic_has_none(world: World) 
         assert agent.refused("create_issue", title="Lexer", parent_issue_id=parent).code == "INVALID_EPIC_PARENT"
     refusal = agent.refused("create_issue", title="Sub-release", type="epic", parent_issue_id="ISSUE-1")
     assert (refusal.code, refusal.retryable) == ("INVALID_EPIC_PARENT", False)
+    assert refusal.message == "An epic has no parent; leave parent_issue_id out."
     for parent in ("ISSUE-1", epic["issue_id"]):
         child = agent.ask("create_issue", title="Lexer", parent_issue_id=parent)
         assert agent.ask("get_issue", issue_id=child["issue_id"])["parent"] == "ISSUE-1"

@@ -342,17 +342,13 @@ def check_blocked(status: str, reason: str | None) -> None:
 
 def epic(tx: Tx, type: str, reference: str, *, child: str | None = None) -> str:
     """The id of the epic that an issue of this type may have for its parent. child: the issue, if it exists."""
+    if type == "epic":
+        raise Refusal("INVALID_EPIC_PARENT", "An epic has no parent; leave parent_issue_id out.")
     try:
         parent = find(tx, reference)
     except Refusal:
         parent = None
-    if (
-        type == "epic"
-        or parent is None
-        or parent.type != "epic"
-        or parent.archived_wall is not None
-        or parent.id == child
-    ):
+    if parent is None or parent.type != "epic" or parent.archived_wall is not None or parent.id == child:
         raise Refusal("INVALID_EPIC_PARENT", "The parent of a task or bug is an epic that is not archived.")
     return parent.id
 
