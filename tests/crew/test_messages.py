@@ -105,6 +105,18 @@ def test_an_answer_closes_what_it_answers(pair: tuple[Agent, Agent]) -> None:
     assert prompted(beta) == ""
 
 
+def test_who_gives_everybody_a_task_is_told_that_nobody_takes_it(pair: tuple[Agent, Agent]) -> None:
+    alpha, beta = pair
+
+    reply = alpha.ask("send_message", to="*", text="Build it", kind="task")
+
+    assert reply["warnings"] == [
+        "Nobody takes a task that is sent to *; all are told. Send it to one agent, or create an issue."
+    ]
+    assert beta.ask("next_task")["task"] is None
+    assert "warnings" not in alpha.ask("send_message", to="*", text="Deploying now")
+
+
 def test_results_and_broadcasts_ask_for_no_answer(world: World, pair: tuple[Agent, Agent]) -> None:
     alpha, beta = pair
     result = alpha.ask("send_message", to="beta", text="All green", kind="result")["message_id"]

@@ -100,7 +100,12 @@ def send_message(
     elif name != EVERYBODY:
         warnings = _unknown(tx, name)
     answered = _answering(tx, reply_to)
-    kind = "broadcast" if name == EVERYBODY else kind
+    if name == EVERYBODY:
+        if kind == "task":
+            warnings = [
+                "Nobody takes a task that is sent to *; all are told. Send it to one agent, or create an issue."
+            ]
+        kind = "broadcast"
     _check_task(tx, kind, paths)
     issue = None if issue_id is None else issue_named(tx, issue_id)
     event = _store(
