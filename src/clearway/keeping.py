@@ -19,7 +19,7 @@ from clearway.db.sqlite import SqliteEngine
 from clearway.db.turns import Turns
 from clearway.errors import Refusal
 from clearway.limits import BACKUPS_KEPT, COMMAND_LOCK_WAIT_MS
-from clearway.room import Room, beginning
+from clearway.room import Room, beginning, was_room
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -228,11 +228,8 @@ def _take(backup: str, aside: str) -> None:
 
 def _leftover(file: str) -> str | None:
     """The newest file that once was this room and was moved aside."""
-    found: list[Any] = []
-    for entry in os.scandir(os.path.dirname(file)):
-        named = entry.name.startswith(os.path.basename(file) + ".") and not entry.name.endswith(("-wal", "-shm"))
-        if named and ".new" not in entry.name and entry.is_file():  # one that was being made was never the room
-            found.append(entry)
+    room = os.path.basename(file)
+    found = [entry for entry in os.scandir(os.path.dirname(file)) if was_room(entry.name, room) and entry.is_file()]
     newest = max(found, key=lambda entry: entry.stat().st_ctime_ns, default=None)
     return None if newest is None else newest.path
 

@@ -342,6 +342,12 @@ def beat_folder(home: str) -> str:
     return os.path.join(home, "run", "beat")
 
 
+def was_room(name: str, file: str) -> bool:
+    """Whether a file of this name, beside a room's `file`, once was that room: not its log, and nothing that was only
+    being made."""
+    return name.startswith(file + ".") and not name.endswith(("-wal", "-shm")) and ".new" not in name
+
+
 def known_address(folder: str) -> str | None:
     """The address of a project's server, if this machine knows one. folder: where it keeps what belongs to it."""
     try:

@@ -20,7 +20,16 @@ from clearway.db import statements
 from clearway.errors import Refusal
 from clearway.limits import COMMAND_LOCK_WAIT_MS, PATHS_PER_CLAIM_MAX
 from clearway.policy import Outside
-from clearway.room import MACHINE, Room, beat_folder, known_address, open_machine_room, open_room, open_room_file
+from clearway.room import (
+    MACHINE,
+    Room,
+    beat_folder,
+    known_address,
+    open_machine_room,
+    open_room,
+    open_room_file,
+    was_room,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -639,9 +648,7 @@ def _has_leftovers(folder: str, file: str) -> bool:
         names = os.listdir(folder)
     except OSError:
         return False
-    if any(
-        name.startswith(file + ".") and not name.endswith(("-wal", "-shm")) and ".new" not in name for name in names
-    ):
+    if any(was_room(name, file) for name in names):
         return True
     return "backups" in names and bool(os.listdir(os.path.join(folder, "backups")))
 
