@@ -21,10 +21,6 @@ from clearway.errors import Refusal
 from clearway.limits import BACKUPS_KEPT, COMMAND_LOCK_WAIT_MS
 from clearway.room import Room, beginning, was_room
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 # --- backups --------------------------------------------------------------------------------------------------------
 
 
