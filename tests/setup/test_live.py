@@ -130,7 +130,10 @@ def test_a_client_that_does_not_end_is_ended_with_all_it_started(person: Person)
 def test_who_ends_the_doctor_ends_the_client_too(person: Person, ending: signal.Signals) -> None:
     started = person.has("stays")
     os.mkfifo(started)
-    with subprocess.Popen([CONSOLE, "doctor", "--live", "claude"], env=person.environ, cwd=person.home) as examination:
+    before = signal.signal(ending, signal.SIG_DFL)  # who runs the tests in the background ignores some, and so would it
+    examination = subprocess.Popen([CONSOLE, "doctor", "--live", "claude"], env=person.environ, cwd=person.home)
+    signal.signal(ending, before)
+    with examination:
         pids = json.loads(started.read_text())  # waits until the client stays
         examination.send_signal(ending)
     assert examination.returncode != 0
